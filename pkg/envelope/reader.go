@@ -1,0 +1,393 @@
+package envelope
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+)
+
+// Reader reads a transcript line by line. Only LF ends a line; a CR before it
+// is dropped and counted, blank lines are skipped, and the last line need not
+// be terminated.
+type Reader struct {
+	// MaxLine is the longest line accepted, in bytes; 0 means MaxLine.
+	MaxLine int
+
+	name   string
+	src    *bufio.Reader
+	buf    []byte
+	line   int // of the line last read
+	crlf   int
+	header bool
+}
+
+// NewReader returns a Reader of r. The name stands in every error.
+func NewReader(name string, r io.Reader) *Reader {
+	return &Reader{name: name, src: bufio.NewReaderSize(r, 64<<10)}
+}
+
+// ReadFile reads a whole transcript. The error is the first one met.
+func ReadFile(path string) (*Transcript, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	defer f.Close()
+	return Read(path, f)
+}
+
+// Read reads a whole transcript from r; name stands in errors.
+func Read(name string, r io.Reader) (*Transcript, error) {
+	rd := NewReader(name, r)
+	h, err := rd.Header()
+	if err != nil {
+		return nil, err
+	}
+	t := &Transcript{File: name, Header: *h}
+	for {
+		e, err := rd.Next()
+		if err == io.EOF {
+			return t, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.Entries = append(t.Entries, e)
+	}
+}
+
+// CRLF returns how many of the lines read so far ended in CR LF.
+func (r *Reader) CRLF() int { return r.crlf }
+
+// Header reads the first line. It must be called once, before Next.
+func (r *Reader) Header() (*Header, error) {
+	if r.header {
+		return nil, errors.New("envelope: Header called twice") // unreachable unless misused
+	}
+	r.header = true
+	line, err := r.readLine()
+	if err == io.EOF {
+		return nil, r.errorf("empty transcript: want a transcript_start line")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if bytes.HasPrefix(line, []byte("\xef\xbb\xbf")) {
+		return nil, r.errorf("byte order mark before the header: remove it")
+	}
+	m, err := r.members(line)
+	if err != nil {
+		return nil, err
+	}
+	if m.typ != "transcript_start" {
+		return nil, r.errorf("first line is %s: want type \"transcript_start\"", describeType(m.typ))
+	}
+	h := &Header{Line: r.line}
+	for _, f := range m.rest {
+		switch f.Name {
+		case "provider":
+			err = r.str(f, &h.Provider)
+		case "protocol":
+			err = r.str(f, &h.Protocol)
+		case "version":
+			err = r.str(f, &h.Version)
+		case "scenario":
+			err = r.str(f, &h.Scenario)
+		case "metadata":
+			if f.Value[0] != '{' {
+				err = r.errorf("metadata is %s: want an object", kindOf(f.Value))
+			}
+			h.Metadata = clone(f.Value)
+		default:
+			h.Extra = append(h.Extra, keep(f))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, q := range []struct{ name, value string }{
+		{"provider", h.Provider}, {"protocol", h.Protocol}, {"version", h.Version}, {"scenario", h.Scenario},
+	} {
+		if q.value == "" {
+			return nil, r.errorf("header has no %s: want a non-empty string", q.name)
+		}
+	}
+	return h, nil
+}
+
+// Next reads the next entry. It returns io.EOF at the end and a *SyntaxError
+// for a line that is not an entry; the call after that reads the next line.
+func (r *Reader) Next() (Entry, error) {
+	line, err := r.readLine()
+	if err != nil {
+		return nil, err
+	}
+	m, err := r.members(line)
+	if err != nil {
+		return nil, err
+	}
+	switch m.typ {
+	case "expect_outbound":
+		return r.expectOutbound(m.rest)
+	case "emit_inbound":
+		return r.emitInbound(m.rest)
+	case "runtime_exit":
+		return r.runtimeExit(m.rest)
+	case "transcript_start":
+		return nil, r.errorf("second transcript_start: a file holds one transcript")
+	}
+	return nil, r.errorf("%s: want expect_outbound, emit_inbound or runtime_exit", describeType(m.typ))
+}
+
+func (r *Reader) expectOutbound(fields []Member) (Entry, error) {
+	e := &ExpectOutbound{Line: r.line}
+	var err error
+	for _, f := range fields {
+		switch f.Name {
+		case "label":
+			err = r.str(f, &e.Label)
+		case "group":
+			err = r.str(f, &e.Group)
+		case "optional":
+			err = r.boolean(f, &e.Optional)
+		case "repeat":
+			err = r.boolean(f, &e.Repeat)
+		case "frame":
+			e.Frame = clone(f.Value)
+		default:
+			e.Extra = append(e.Extra, keep(f))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if e.Frame == nil {
+		return nil, r.errorf("expect_outbound without a frame")
+	}
+	return e, nil
+}
+
+func (r *Reader) emitInbound(fields []Member) (Entry, error) {
+	e := &EmitInbound{Line: r.line}
+	var err error
+	for _, f := range fields {
+		switch f.Name {
+		case "label":
+			err = r.str(f, &e.Label)
+		case "channel":
+			err = r.str(f, (*string)(&e.Channel))
+		case "frame":
+			e.Frame = clone(f.Value)
+		case "afterMs":
+			e.AfterMs, err = r.millis(f)
+		default:
+			e.Extra = append(e.Extra, keep(f))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch e.Channel {
+	case "", Protocol:
+	case Stderr, Stdout:
+		if len(e.Frame) > 0 && e.Frame[0] != '"' {
+			return nil, r.errorf("frame on channel %s is %s: want a string", e.Channel, kindOf(e.Frame))
+		}
+	default:
+		return nil, r.errorf("channel %q: want protocol, stderr or stdout", string(e.Channel))
+	}
+	if e.Frame == nil {
+		return nil, r.errorf("emit_inbound without a frame")
+	}
+	return e, nil
+}
+
+func (r *Reader) runtimeExit(fields []Member) (Entry, error) {
+	e := &RuntimeExit{Line: r.line}
+	var err error
+	for _, f := range fields {
+		switch f.Name {
+		case "label":
+			err = r.str(f, &e.Label)
+		case "afterMs":
+			e.AfterMs, err = r.millis(f)
+		case "status":
+			err = r.str(f, (*string)(&e.Status))
+		case "error":
+			e.Error = clone(f.Value)
+		default:
+			e.Extra = append(e.Extra, keep(f))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch e.Status {
+	case Success, Failed, Cancelled:
+		return e, nil
+	}
+	return nil, r.errorf("runtime_exit status %q: want success, error or cancelled", string(e.Status))
+}
+
+// readLine returns the next line that is not blank, without its end. The
+// slice is valid until the next call.
+func (r *Reader) readLine() ([]byte, error) {
+	limit := r.MaxLine
+	if limit <= 0 {
+		limit = MaxLine
+	}
+	for {
+		line, err := r.rawLine(limit)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(line); n > 0 && line[n-1] == '\r' {
+			r.crlf++
+			line = line[:n-1]
+		}
+		if len(bytes.TrimLeft(line, " \t\r")) > 0 {
+			return line, nil
+		}
+	}
+}
+
+// rawLine returns the bytes before the next LF, or before the end.
+func (r *Reader) rawLine(limit int) ([]byte, error) {
+	if cap(r.buf) > 1<<20 {
+		r.buf = nil // do not hold on to one giant line
+	}
+	r.buf = r.buf[:0]
+	r.line++
+	for {
+		part, err := r.src.ReadSlice('\n')
+		if err == nil {
+			part = part[:len(part)-1]
+		}
+		if len(r.buf)+len(part) > limit {
+			if err == bufio.ErrBufferFull {
+				err = r.skipLine()
+			}
+			if err != nil && err != io.EOF {
+				return nil, fmt.Errorf("%s:%d: %w", r.name, r.line, err)
+			}
+			return nil, r.errorf("line is longer than %d bytes: raise the line limit", limit)
+		}
+		switch {
+		case err == nil && len(r.buf) == 0:
+			return part, nil // the common case: no copy
+		case err == nil:
+			r.buf = append(r.buf, part...)
+			return r.buf, nil
+		case err == bufio.ErrBufferFull:
+			r.buf = append(r.buf, part...)
+		case err == io.EOF:
+			r.buf = append(r.buf, part...)
+			if len(r.buf) == 0 {
+				r.line--
+				return nil, io.EOF
+			}
+			return r.buf, nil
+		default:
+			return nil, fmt.Errorf("%s:%d: %w", r.name, r.line, err)
+		}
+	}
+}
+
+func (r *Reader) skipLine() error {
+	for {
+		if _, err := r.src.ReadSlice('\n'); err != bufio.ErrBufferFull {
+			return err
+		}
+	}
+}
+
+func (r *Reader) errorf(format string, args ...any) error {
+	line := r.line
+	if line == 0 {
+		line = 1
+	}
+	return &SyntaxError{File: r.name, Line: line, Msg: fmt.Sprintf(format, args...)}
+}
+
+// record is one line, split: its type and the other fields, which point into
+// the line.
+type record struct {
+	typ  string
+	rest []Member
+}
+
+func (r *Reader) members(line []byte) (record, error) {
+	var m record
+	if !json.Valid(line) {
+		return m, r.errorf("not JSON: %s", jsonError(line))
+	}
+	line = bytes.TrimSpace(line)
+	if line[0] != '{' {
+		return m, r.errorf("line is %s: want an object", kindOf(line))
+	}
+	typed := false
+	err := eachMember(line, func(key, value []byte) error {
+		name := unquote(key)
+		if name == "type" {
+			if typed {
+				return r.errorf("duplicate field \"type\"")
+			}
+			typed = true
+			return r.str(Member{Name: name, Value: value}, &m.typ)
+		}
+		for _, f := range m.rest {
+			if f.Name == name {
+				return r.errorf("duplicate field %q", name)
+			}
+		}
+		m.rest = append(m.rest, Member{Name: name, Value: value, key: key})
+		return nil
+	})
+	return m, err
+}
+
+func (r *Reader) str(f Member, to *string) error {
+	if f.Value[0] != '"' {
+		return r.errorf("%s is %s: want a string", f.Name, kindOf(f.Value))
+	}
+	*to = unquote(f.Value)
+	return nil
+}
+
+func (r *Reader) boolean(f Member, to *bool) error {
+	switch string(f.Value) {
+	case "true":
+		*to = true
+	case "false":
+		*to = false
+	default:
+		return r.errorf("%s is %s: want true or false", f.Name, kindOf(f.Value))
+	}
+	return nil
+}
+
+func (r *Reader) millis(f Member) (*int64, error) {
+	n, err := strconv.ParseInt(string(f.Value), 10, 64)
+	if err != nil || n < 0 {
+		return nil, r.errorf("%s is %.40s: want a whole number of milliseconds, 0 or more", f.Name, f.Value)
+	}
+	return &n, nil
+}
+
+func describeType(t string) string {
+	if t == "" {
+		return "line without a type"
+	}
+	return fmt.Sprintf("type %q", t)
+}
+
+func keep(f Member) Member {
+	return Member{Name: f.Name, Value: clone(f.Value), key: bytes.Clone(f.key)}
+}
+
+func clone(b json.RawMessage) json.RawMessage { return bytes.Clone(b) }

@@ -1,0 +1,199 @@
+package envelope
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// eachMember calls fn with the raw key (quotes included) and the raw value of
+// each member of the object, which must be valid JSON. The slices point into
+// object.
+func eachMember(object []byte, fn func(key, value []byte) error) error {
+	i := space(object, 1)
+	for object[i] != '}' {
+		keyEnd := stringEnd(object, i)
+		start := space(object, space(object, keyEnd)+1) // past the colon
+		end := valueEnd(object, start)
+		if err := fn(object[i:keyEnd], object[start:end]); err != nil {
+			return err
+		}
+		if i = space(object, end); object[i] == ',' {
+			i = space(object, i+1)
+		}
+	}
+	return nil
+}
+
+func space(b []byte, i int) int {
+	for b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n' {
+		i++
+	}
+	return i
+}
+
+// stringEnd returns the index after the string that starts at i.
+func stringEnd(b []byte, i int) int {
+	for i++; b[i] != '"'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// valueEnd returns the index after the value that starts at i.
+func valueEnd(b []byte, i int) int {
+	depth := 0
+	for {
+		switch b[i] {
+		case '"':
+			i = stringEnd(b, i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\r', '\n':
+			i++
+		default: // number, true, false, null
+			for i < len(b) && !delimiter(b[i]) {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+}
+
+func delimiter(c byte) bool {
+	switch c {
+	case ',', ':', ']', '}', ' ', '\t', '\r', '\n':
+		return true
+	}
+	return false
+}
+
+// unquote decodes a valid JSON string. Bytes that are not UTF-8 stay as they
+// are; a lone surrogate escape becomes U+FFFD.
+func unquote(quoted []byte) string {
+	s := quoted[1 : len(quoted)-1]
+	for i, c := range s {
+		if c == '\\' {
+			return unescape(s, i)
+		}
+	}
+	return string(s)
+}
+
+func unescape(s []byte, i int) string {
+	out := append(make([]byte, 0, len(s)), s[:i]...)
+	for i < len(s) {
+		if s[i] != '\\' {
+			out = append(out, s[i])
+			i++
+			continue
+		}
+		switch c := s[i+1]; c {
+		case 'u':
+			r := hex4(s[i+2:])
+			i += 6
+			if utf16.IsSurrogate(r) {
+				pair := rune(utf8.RuneError)
+				if i+6 <= len(s) && s[i] == '\\' && s[i+1] == 'u' {
+					pair = utf16.DecodeRune(r, hex4(s[i+2:]))
+				}
+				if pair != utf8.RuneError {
+					i += 6
+				}
+				r = pair
+			}
+			out = utf8.AppendRune(out, r)
+			continue
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		default:
+			out = append(out, c)
+		}
+		i += 2
+	}
+	return string(out)
+}
+
+func hex4(s []byte) rune {
+	var r rune
+	for _, c := range s[:4] {
+		r <<= 4
+		switch {
+		case c <= '9':
+			r |= rune(c - '0')
+		case c <= 'F':
+			r |= rune(c-'A') + 10
+		default:
+			r |= rune(c-'a') + 10
+		}
+	}
+	return r
+}
+
+// appendString appends s as a JSON string, escaping only what must be.
+func appendString(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		case c == '\n':
+			dst = append(dst, '\\', 'n')
+		case c == '\r':
+			dst = append(dst, '\\', 'r')
+		case c == '\t':
+			dst = append(dst, '\\', 't')
+		case c < ' ':
+			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		default:
+			dst = append(dst, c)
+		}
+	}
+	return append(dst, '"')
+}
+
+func kindOf(value []byte) string {
+	switch value[0] {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 't', 'f':
+		return "a boolean"
+	case 'n':
+		return "null"
+	}
+	return "a number"
+}
+
+// jsonError returns the decoder's complaint about b, with its byte offset.
+func jsonError(b []byte) string {
+	var v json.RawMessage
+	err := json.Unmarshal(b, &v)
+	var syn *json.SyntaxError
+	if errors.As(err, &syn) {
+		return fmt.Sprintf("%v at byte %d", err, syn.Offset)
+	}
+	return fmt.Sprint(err)
+}

@@ -1,0 +1,150 @@
+package envelope
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// Writer writes a transcript in canonical form: one Write call per line, keys
+// in the order type label channel group optional repeat frame afterMs status
+// error, then the unknown ones, no spaces outside frames. It does not buffer.
+type Writer struct {
+	w   io.Writer
+	buf []byte
+}
+
+// NewWriter returns a Writer to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// WriteHeader writes the header line.
+func (w *Writer) WriteHeader(h *Header) error {
+	w.buf = AppendHeader(w.buf[:0], h)
+	return w.flush()
+}
+
+// WriteEntry writes one entry line.
+func (w *Writer) WriteEntry(e Entry) error {
+	line, err := AppendEntry(w.buf[:0], e)
+	if err != nil {
+		return err
+	}
+	w.buf = line
+	return w.flush()
+}
+
+func (w *Writer) flush() error {
+	_, err := w.w.Write(w.buf)
+	if cap(w.buf) > 1<<20 {
+		w.buf = nil
+	}
+	return err
+}
+
+// Write writes the whole transcript to w in canonical form.
+func (t *Transcript) Write(w io.Writer) error {
+	tw := NewWriter(w)
+	if err := tw.WriteHeader(&t.Header); err != nil {
+		return err
+	}
+	for _, e := range t.Entries {
+		if err := tw.WriteEntry(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AppendHeader appends the header line, LF included.
+func AppendHeader(dst []byte, h *Header) []byte {
+	l := line{append(dst, `{"type":"transcript_start"`...)}
+	l.str("provider", h.Provider)
+	l.str("protocol", h.Protocol)
+	l.str("version", h.Version)
+	l.str("scenario", h.Scenario)
+	l.raw("metadata", h.Metadata)
+	return l.end(h.Extra)
+}
+
+// AppendEntry appends the entry's line, LF included.
+func AppendEntry(dst []byte, e Entry) ([]byte, error) {
+	switch e := e.(type) {
+	case *ExpectOutbound:
+		l := line{append(dst, `{"type":"expect_outbound"`...)}
+		l.optional("label", e.Label)
+		l.optional("group", e.Group)
+		l.flag("optional", e.Optional)
+		l.flag("repeat", e.Repeat)
+		l.raw("frame", e.Frame)
+		return l.end(e.Extra), nil
+	case *EmitInbound:
+		l := line{append(dst, `{"type":"emit_inbound"`...)}
+		l.optional("label", e.Label)
+		if e.Channel != Protocol {
+			l.optional("channel", string(e.Channel))
+		}
+		l.raw("frame", e.Frame)
+		l.millis("afterMs", e.AfterMs)
+		return l.end(e.Extra), nil
+	case *RuntimeExit:
+		l := line{append(dst, `{"type":"runtime_exit"`...)}
+		l.optional("label", e.Label)
+		l.millis("afterMs", e.AfterMs)
+		l.str("status", string(e.Status))
+		l.raw("error", e.Error)
+		return l.end(e.Extra), nil
+	}
+	return nil, fmt.Errorf("envelope: entry of type %T", e) // unreachable unless an Entry is added
+}
+
+// line builds one object, member by member.
+type line struct{ b []byte }
+
+func (l *line) key(name string) {
+	l.b = append(l.b, ',')
+	l.b = append(appendString(l.b, name), ':')
+}
+
+func (l *line) str(name, value string) {
+	l.key(name)
+	l.b = appendString(l.b, value)
+}
+
+func (l *line) optional(name, value string) {
+	if value != "" {
+		l.str(name, value)
+	}
+}
+
+func (l *line) flag(name string, on bool) {
+	if on {
+		l.key(name)
+		l.b = append(l.b, "true"...)
+	}
+}
+
+func (l *line) millis(name string, n *int64) {
+	if n != nil {
+		l.key(name)
+		l.b = strconv.AppendInt(l.b, *n, 10)
+	}
+}
+
+func (l *line) raw(name string, value []byte) {
+	if value != nil {
+		l.key(name)
+		l.b = append(l.b, value...)
+	}
+}
+
+func (l *line) end(extra []Member) []byte {
+	for _, m := range extra {
+		if m.key != nil {
+			l.b = append(append(append(l.b, ','), m.key...), ':')
+		} else {
+			l.key(m.Name)
+		}
+		l.b = append(l.b, m.Value...)
+	}
+	return append(l.b, '}', '\n')
+}

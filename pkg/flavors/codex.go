@@ -1,0 +1,102 @@
+package flavors
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+)
+
+// Codex is `codex app-server` on stdio: JSON-RPC frames without a "jsonrpc"
+// member, one per line. Both sides ask: client ids are strings or integers of
+// the client's choice, server ids are integers from 0 and collide with them
+// numerically, so ids count per direction. Measured on codex-cli 0.171.0.
+var Codex = &Flavor{
+	Providers:   []string{"codex"},
+	Protocol:    "codex.app-server",
+	Transport:   Stdio,
+	Classify:    classifyRPC,
+	IDKey:       "id",
+	CheckID:     checkScalarID,
+	NewCodec:    func() Codec { return plainCodec{idKey: "id", classify: classifyRPC} },
+	Refusal:     refuseRPC,
+	VersionArgs: []string{"--version"},
+	Probe:       probeCodex,
+	Volatile: []Place{
+		{envelope.In, "*", "emittedAtMs"},
+		// UUIDv7 ids of threads, turns and sessions, wherever they stand.
+		{envelope.In, "*", "**.threadId"},
+		{envelope.In, "*", "**.turnId"},
+		{envelope.In, "*", "**.rootTurnId"},
+		{envelope.In, "*", "**.sessionId"},
+		{envelope.In, "*", "**.forkedFromId"},
+		{envelope.In, "*", "**.thread.id"},
+		{envelope.In, "*", "**.turn.id"},
+		{envelope.In, "*", "**.turns.*.id"},
+		{envelope.In, "*", "**.item.id"},
+		{envelope.In, "*", "**.items.*.id"},
+		{envelope.In, "*", "**.itemId"},
+		{envelope.In, "*", "**.reviewThreadId"},
+		{envelope.In, "*", "**.senderThreadId"},
+		{envelope.In, "*", "**.receiverThreadIds"},
+		{envelope.In, "*", "**.agentThreadId"},
+		{envelope.In, "*", "**.agentsStates"},
+		{envelope.In, "*", "**.readState"},
+		{envelope.In, "*", "**.readStates"},
+		// Clocks and durations.
+		{envelope.In, "*", "**.startedAtMs"},
+		{envelope.In, "*", "**.completedAtMs"},
+		{envelope.In, "*", "**.startedAt"},
+		{envelope.In, "*", "**.completedAt"},
+		{envelope.In, "*", "**.createdAt"},
+		{envelope.In, "*", "**.updatedAt"},
+		{envelope.In, "*", "**.recencyAt"},
+		{envelope.In, "*", "**.durationMs"},
+		// Process numbers, cursors that embed ids, dated session paths.
+		{envelope.In, "*", "**.processId"},
+		{envelope.In, "*", "**.turnsBackwardsCursor"},
+		{envelope.In, "*", "**.itemsBackwardsCursor"},
+		{envelope.In, "*", "**.backwardsCursor"},
+		{envelope.In, "*", "**.thread.path"},
+		{envelope.In, "*", "**.serverName"},
+		{envelope.In, "*", "**.installationId"},
+		{envelope.In, "*", "**.userAgent"},
+		// The client only echoes these.
+		{envelope.Out, "*", "params.threadId"},
+		{envelope.Out, "*", "params.turnId"},
+		{envelope.Out, "*", "params.expectedTurnId"},
+		{envelope.Out, "*", "params.beforeTurnId"},
+		{envelope.Out, "*", "params.lastTurnId"},
+	},
+}
+
+// refuseRPC answers a request with the JSON-RPC internal error code.
+func refuseRPC(request Frame, message string) []byte {
+	text, err := json.Marshal(message)
+	if err != nil || request.ID == nil {
+		return nil // unreachable unless called for something else than a request
+	}
+	return fmt.Appendf(nil, `{"id":%s,"error":{"code":-32603,"message":%s}}`, request.ID, text)
+}
+
+// probeCodex takes the version from the answer to initialize, whose userAgent
+// is "client/0.171.0 (…)", and the model from a thread's settings.
+func probeCodex(dir envelope.Direction, f Frame) map[string]string {
+	if dir != envelope.In || f.Kind != Response {
+		return nil
+	}
+	facts := map[string]string{}
+	if _, rest, ok := strings.Cut(gjson.GetBytes(f.Raw, "result.userAgent").Str, "/"); ok {
+		version, _, _ := strings.Cut(rest, " ")
+		facts["providerVersion"] = version
+	}
+	if gjson.GetBytes(f.Raw, "result.thread.id").Exists() {
+		if model := gjson.GetBytes(f.Raw, "result.model").Str; model != "" {
+			facts["model"] = model
+		}
+	}
+	return facts
+}

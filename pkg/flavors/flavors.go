@@ -1,0 +1,143 @@
+// Package flavors holds what the toolkit knows of each provider's protocol,
+// as data and small pure functions: how wire messages and logical frames turn
+// into each other, which frames ask and which answer, which values vary from
+// run to run. One flavor, one file. The recorder and the player share a
+// flavor, so a transcript means the same in both.
+package flavors
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+)
+
+// All lists the flavors, one per protocol.
+var All = []*Flavor{Codex}
+
+// ByProtocol returns the flavor of a protocol id such as "codex.app-server".
+func ByProtocol(protocol string) (*Flavor, error) {
+	for _, f := range All {
+		if f.Protocol == protocol {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown protocol %q: want %s", protocol, known(func(f *Flavor) string { return f.Protocol }))
+}
+
+// ByProvider returns the first flavor whose provider has the name.
+func ByProvider(name string) (*Flavor, error) {
+	for _, f := range All {
+		if slices.Contains(f.Providers, name) {
+			return f, nil
+		}
+	}
+	return nil, fmt.Errorf("unknown provider %q: want %s", name, known(func(f *Flavor) string { return f.Providers[0] }))
+}
+
+func known(name func(*Flavor) string) string {
+	names := make([]string, len(All))
+	for i, f := range All {
+		names[i] = name(f)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Transport is what the provider's process speaks on.
+type Transport uint8
+
+// Stdio is newline-delimited messages on stdin and stdout.
+const (
+	Stdio Transport = iota
+	HTTP
+)
+
+// Kind tells what a frame does in a conversation.
+type Kind uint8
+
+// A Request wants a Response; a Notification wants nothing.
+const (
+	Notification Kind = iota
+	Request
+	Response
+)
+
+// String returns the kind's name in lower case.
+func (k Kind) String() string {
+	return [...]string{"notification", "request", "response"}[k]
+}
+
+// Frame is one logical frame, classified.
+type Frame struct {
+	Kind   Kind
+	Method string          // "" for a response whose frame does not carry it
+	ID     json.RawMessage // the request id literal; nil where the frame has none
+	Raw    json.RawMessage // the logical frame as it stands in a transcript
+}
+
+// Flavor is what the toolkit knows of one protocol. Its functions are pure.
+type Flavor struct {
+	Providers []string // names a transcript's provider field may have; the first is the usual one
+	Protocol  string
+	Transport Transport
+
+	// Classify reads a logical frame. The error says why it is not one.
+	Classify func(dir envelope.Direction, raw json.RawMessage) (Frame, error)
+
+	// IDKey is the top-level key of a request or response that holds its id.
+	// "" where logical frames carry none; responses are then matched to the
+	// oldest open request of their method.
+	IDKey string
+
+	// CheckID says whether a request id literal is legal for the protocol.
+	CheckID func(id json.RawMessage) error
+
+	// NewCodec returns the codec of one provider process.
+	NewCodec func() Codec
+
+	// Refusal returns the protocol's error answer, on the wire and without
+	// line end, to a client's request; nil where it has none.
+	Refusal func(request Frame, message string) []byte
+
+	// Volatile lists the places whose values differ between two recordings of
+	// one scenario although nothing changed in meaning.
+	Volatile []Place
+
+	// Chosen lists the places where the client itself invents a value that
+	// comes back later (a session id, a prompt uuid): bound at first use.
+	Chosen []Place
+
+	// Exclusive lists requests that a client may not send while another one
+	// with the same value at Path is unanswered.
+	Exclusive []Place
+
+	// VersionArgs makes the provider's own binary print its version.
+	VersionArgs []string
+
+	// Probe reads facts for a transcript's metadata out of a frame, such as
+	// {"model": "gpt-5.5"}; nil when the frame holds none. Keys are metadata
+	// keys.
+	Probe func(dir envelope.Direction, f Frame) map[string]string
+}
+
+// Place names values inside frames.
+type Place struct {
+	Dir    envelope.Direction
+	Method string // exact, or "*" for any
+	// Path is a path below the frame in which "*" is any key or index and a
+	// leading "**." any depth: "params.thread.id", "**.startedAtMs".
+	Path string
+}
+
+// Codec turns wire messages of one provider process into logical frames and
+// back. It is stateful and not safe for concurrent use. A wire message has no
+// line end.
+type Codec interface {
+	// Decode reads one wire message. The raw frames may alias wire.
+	Decode(dir envelope.Direction, wire []byte) ([]Frame, error)
+	// Encode appends the wire messages of one logical frame to dst, each
+	// ended by LF on stdio. id, when not nil, replaces the frame's own.
+	Encode(dst []byte, dir envelope.Direction, f Frame, id json.RawMessage) ([]byte, error)
+}
