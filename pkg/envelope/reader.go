@@ -332,7 +332,7 @@ func (r *Reader) members(line []byte) (record, error) {
 	}
 	typed := false
 	err := eachMember(line, func(key, value []byte) error {
-		name := unquote(key)
+		name := Unquote(key)
 		if name == "type" {
 			if typed {
 				return r.errorf("duplicate field \"type\"")
@@ -355,7 +355,7 @@ func (r *Reader) str(f Member, to *string) error {
 	if f.Value[0] != '"' {
 		return r.errorf("%s is %s: want a string", f.Name, kindOf(f.Value))
 	}
-	*to = unquote(f.Value)
+	*to = Unquote(f.Value)
 	return nil
 }
 

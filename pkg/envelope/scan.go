@@ -12,30 +12,32 @@ import (
 // each member of the object, which must be valid JSON. The slices point into
 // object.
 func eachMember(object []byte, fn func(key, value []byte) error) error {
-	i := space(object, 1)
+	i := SkipSpace(object, 1)
 	for object[i] != '}' {
-		keyEnd := stringEnd(object, i)
-		start := space(object, space(object, keyEnd)+1) // past the colon
-		end := valueEnd(object, start)
+		keyEnd := SkipString(object, i)
+		start := SkipSpace(object, SkipSpace(object, keyEnd)+1) // past the colon
+		end := SkipValue(object, start)
 		if err := fn(object[i:keyEnd], object[start:end]); err != nil {
 			return err
 		}
-		if i = space(object, end); object[i] == ',' {
-			i = space(object, i+1)
+		if i = SkipSpace(object, end); object[i] == ',' {
+			i = SkipSpace(object, i+1)
 		}
 	}
 	return nil
 }
 
-func space(b []byte, i int) int {
+// SkipSpace returns the index of the first byte at or after i that is not JSON
+// white space. b must be valid JSON and i not past its last value.
+func SkipSpace(b []byte, i int) int {
 	for b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n' {
 		i++
 	}
 	return i
 }
 
-// stringEnd returns the index after the string that starts at i.
-func stringEnd(b []byte, i int) int {
+// SkipString returns the index after the string that starts at i of valid JSON.
+func SkipString(b []byte, i int) int {
 	for i++; b[i] != '"'; i++ {
 		if b[i] == '\\' {
 			i++
@@ -44,13 +46,13 @@ func stringEnd(b []byte, i int) int {
 	return i + 1
 }
 
-// valueEnd returns the index after the value that starts at i.
-func valueEnd(b []byte, i int) int {
+// SkipValue returns the index after the value that starts at i of valid JSON.
+func SkipValue(b []byte, i int) int {
 	depth := 0
 	for {
 		switch b[i] {
 		case '"':
-			i = stringEnd(b, i)
+			i = SkipString(b, i)
 		case '{', '[':
 			depth++
 			i++
@@ -78,9 +80,10 @@ func delimiter(c byte) bool {
 	return false
 }
 
-// unquote decodes a valid JSON string. Bytes that are not UTF-8 stay as they
-// are; a lone surrogate escape becomes U+FFFD.
-func unquote(quoted []byte) string {
+// Unquote decodes a valid JSON string, quotes included. Nothing is lost: bytes
+// that are not UTF-8 stay as they are, and a lone surrogate escape becomes its
+// three-byte form, so that two different escapes stay different.
+func Unquote(quoted []byte) string {
 	s := quoted[1 : len(quoted)-1]
 	for i, c := range s {
 		if c == '\\' {
@@ -107,9 +110,11 @@ func unescape(s []byte, i int) string {
 				if i+6 <= len(s) && s[i] == '\\' && s[i+1] == 'u' {
 					pair = utf16.DecodeRune(r, hex4(s[i+2:]))
 				}
-				if pair != utf8.RuneError {
-					i += 6
+				if pair == utf8.RuneError {
+					out = append(out, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
+					continue
 				}
+				i += 6
 				r = pair
 			}
 			out = utf8.AppendRune(out, r)
@@ -148,8 +153,8 @@ func hex4(s []byte) rune {
 	return r
 }
 
-// appendString appends s as a JSON string, escaping only what must be.
-func appendString(dst []byte, s string) []byte {
+// AppendString appends s as a JSON string, escaping only what must be.
+func AppendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
 	for i := 0; i < len(s); i++ {

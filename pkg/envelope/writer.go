@@ -102,12 +102,12 @@ type line struct{ b []byte }
 
 func (l *line) key(name string) {
 	l.b = append(l.b, ',')
-	l.b = append(appendString(l.b, name), ':')
+	l.b = append(AppendString(l.b, name), ':')
 }
 
 func (l *line) str(name, value string) {
 	l.key(name)
-	l.b = appendString(l.b, value)
+	l.b = AppendString(l.b, value)
 }
 
 func (l *line) optional(name, value string) {

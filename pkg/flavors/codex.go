@@ -24,7 +24,16 @@ var Codex = &Flavor{
 	NewCodec:    func() Codec { return plainCodec{idKey: "id", classify: classifyRPC} },
 	Refusal:     refuseRPC,
 	VersionArgs: []string{"--version"},
+	VersionLine: "codex-cli %s",
 	Probe:       probeCodex,
+	References: []Place{
+		{envelope.Out, "*", "params.threadId"},
+		{envelope.Out, "*", "params.turnId"},
+		{envelope.Out, "*", "params.expectedTurnId"},
+		{envelope.Out, "*", "params.beforeTurnId"},
+		{envelope.Out, "*", "params.lastTurnId"},
+	},
+	Ends: []Place{{envelope.In, "turn/completed", "params.turn.id"}},
 	Volatile: []Place{
 		{envelope.In, "*", "emittedAtMs"},
 		// UUIDv7 ids of threads, turns and sessions, wherever they stand.

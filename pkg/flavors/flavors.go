@@ -113,8 +113,19 @@ type Flavor struct {
 	// with the same value at Path is unanswered.
 	Exclusive []Place
 
+	// References lists the places where the client names something the
+	// provider has said before (a thread, a turn).
+	References []Place
+
+	// Ends lists inbound frames after which the value at Path is over.
+	Ends []Place
+
 	// VersionArgs makes the provider's own binary print its version.
 	VersionArgs []string
+
+	// VersionLine is what the binary then prints, with %s for the version;
+	// "" means the version alone.
+	VersionLine string
 
 	// Probe reads facts for a transcript's metadata out of a frame, such as
 	// {"model": "gpt-5.5"}; nil when the frame holds none. Keys are metadata

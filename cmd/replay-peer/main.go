@@ -1,0 +1,42 @@
+// Command replay-peer is the provider: it plays a transcript as a child
+// process and validates every frame the client sends.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/replaypeer/replaypeer/internal/peer"
+	"github.com/replaypeer/replaypeer/internal/tool"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	cfg, linked, err := peer.Linked(os.Args[0])
+	if err == nil && (linked || !isOwnName(os.Args[0])) {
+		err = peer.FromEnv(&cfg, os.Getenv)
+		if err == nil && cfg.Transcript == "" {
+			err = fmt.Errorf("started as %q without a transcript: use replay-peer link, or set REPLAY_PEER_TRANSCRIPT", os.Args[0])
+		}
+		if err == nil {
+			return serve(context.Background(), cfg, os.Args[1:])
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "replay-peer: %v\n", err)
+		return 2
+	}
+	app := &cli.App{
+		Name:  "replay-peer",
+		Usage: "be the provider: play a transcript, validate every outbound frame",
+		Description: "Example:\n" +
+			"  replay-peer link ./fake codex=transcripts/simple/codex.ndjson\n" +
+			"  PATH=$PWD/fake:$PATH my-orchestrator-tests && replay-peer reports ./fake",
+		Commands: []*cli.Command{serveCommand(), linkCommand(), ctlCommand(), reportsCommand()},
+	}
+	return tool.Main(app, os.Args, os.Stdin, os.Stdout, os.Stderr)
+}

@@ -1,0 +1,81 @@
+package peer
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+)
+
+const (
+	blockSize = 64 << 10
+	blockLeft = 4 << 10 // a block with less room is left to its lines
+)
+
+// lineError is a line beyond the limit.
+type lineError struct {
+	limit int
+	start string
+}
+
+func (e *lineError) Error() string {
+	return fmt.Sprintf("a line is longer than %d bytes: raise the line limit", e.limit)
+}
+
+// readLines cuts r into lines at LF and delivers them in batches, one per
+// read. A last line without LF is a line. The slices are never written to
+// again. It returns nil at the end of input and *lineError for a line that is
+// too long.
+func readLines(r io.Reader, limit int, deliver func([][]byte)) error {
+	block := make([]byte, 0, blockSize)
+	start := 0 // of the line that is not complete yet
+	var lines [][]byte
+	for {
+		if cap(block)-len(block) < blockLeft {
+			rest := len(block) - start
+			grown := make([]byte, rest, max(blockSize, 2*rest))
+			copy(grown, block[start:])
+			block, start = grown, 0
+		}
+		n, err := r.Read(block[len(block):cap(block)])
+		scan := len(block)
+		block = block[:len(block)+n]
+		lines = lines[:0]
+		for {
+			i := bytes.IndexByte(block[scan:], '\n')
+			if i < 0 {
+				break
+			}
+			end := scan + i
+			if end-start > limit {
+				return tooLong(block[start:end], limit)
+			}
+			lines = append(lines, block[start:end:end])
+			start, scan = end+1, end+1
+		}
+		if len(block)-start > limit {
+			return tooLong(block[start:], limit)
+		}
+		if len(lines) > 0 {
+			deliver(lines)
+		}
+		if err != nil {
+			if start < len(block) {
+				deliver([][]byte{block[start:]})
+			}
+			return nil
+		}
+	}
+}
+
+func tooLong(line []byte, limit int) error {
+	return &lineError{limit: limit, start: string(line[:min(len(line), 200)])}
+}
+
+func blank(line []byte) bool {
+	for _, c := range line {
+		if c != ' ' && c != '\t' && c != '\r' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,137 @@
+package peer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
+)
+
+// Link makes dir/name a fake provider binary: a symbolic link to executable,
+// which is a program that asks Linked, and a side file with its settings. cfg
+// names at least the transcript. Unless cfg says otherwise the fake keeps its
+// state beside itself, so that several launches are one run, and reports into
+// dir/name.report.json. A file that is no earlier link is not replaced.
+func Link(dir, name, executable string, cfg Config) (string, error) {
+	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
+		return "", fmt.Errorf("link %q: want a plain file name", name)
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("link %s: %w", name, err)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", fmt.Errorf("link %s: %w", name, err)
+	}
+	path := filepath.Join(dir, name)
+	if cfg.State == "" {
+		cfg.State = filepath.Join(dir, "."+name+".state")
+	}
+	if cfg.Report == "" && cfg.ReportDir == "" {
+		cfg.Report = path + ".report.json"
+	}
+	for _, p := range []*string{&cfg.Transcript, &cfg.Report, &cfg.ReportDir, &cfg.State, &cfg.Workspace, &cfg.Control, &executable} {
+		if *p == "" {
+			continue
+		}
+		if *p, err = filepath.Abs(*p); err != nil {
+			return "", fmt.Errorf("link %s: %w", name, err)
+		}
+	}
+	if _, err := headerOf(cfg.Transcript); err != nil {
+		return "", fmt.Errorf("link %s: %w", name, err)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		if _, err := os.Stat(sideFile(path)); err != nil {
+			return "", fmt.Errorf("link %s: file exists and is no fake binary: remove it", path)
+		}
+		if err := os.Remove(path); err != nil {
+			return "", fmt.Errorf("link %s: %w", name, err)
+		}
+	}
+	side, err := json.MarshalIndent(cfg, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("link %s: %w", name, err) // unreachable unless Config changes
+	}
+	if err := os.WriteFile(sideFile(path), append(side, '\n'), 0o644); err != nil {
+		return "", fmt.Errorf("link %s: %w", name, err)
+	}
+	if err := os.Symlink(executable, path); err != nil {
+		return "", fmt.Errorf("link %s: %w", name, err)
+	}
+	return path, nil
+}
+
+func sideFile(link string) string {
+	return filepath.Join(filepath.Dir(link), "."+filepath.Base(link)+".replay-peer.json")
+}
+
+// Linked says whether the process was started through a fake binary that Link
+// made, and with which settings. argv0 is os.Args[0]; a bare name is looked
+// up on PATH, as the shell did.
+func Linked(argv0 string) (cfg Config, ok bool, err error) {
+	path := argv0
+	if filepath.Base(argv0) == argv0 {
+		found, err := exec.LookPath(argv0)
+		if err != nil && !errors.Is(err, exec.ErrDot) {
+			return cfg, false, nil
+		}
+		path = found
+	}
+	b, err := os.ReadFile(sideFile(path))
+	if errors.Is(err, os.ErrNotExist) {
+		return cfg, false, nil
+	}
+	if err != nil {
+		return cfg, true, fmt.Errorf("read side file: %w", err)
+	}
+	if err := json.Unmarshal(b, &cfg); err != nil {
+		return cfg, true, fmt.Errorf("read %s: %v", sideFile(path), err)
+	}
+	cfg.Process = true
+	return cfg, true, nil
+}
+
+// FromEnv puts the settings of the REPLAY_PEER_ variables over cfg.
+func FromEnv(cfg *Config, getenv func(string) string) error {
+	for name, to := range map[string]*string{
+		"TRANSCRIPT": &cfg.Transcript, "REPORT": &cfg.Report, "REPORT_DIR": &cfg.ReportDir, "STATE": &cfg.State,
+		"WORKSPACE": &cfg.Workspace, "PACE": &cfg.Pace, "CONTROL": &cfg.Control,
+	} {
+		if v := getenv("REPLAY_PEER_" + name); v != "" {
+			*to = v
+		}
+	}
+	if v := getenv("REPLAY_PEER_HOLD"); v != "" {
+		cfg.Hold = strings.Split(v, ",")
+	}
+	if v := getenv("REPLAY_PEER_IDLE_TIMEOUT"); v != "" {
+		d, err := time.ParseDuration(v)
+		if err != nil || d <= 0 {
+			return fmt.Errorf("REPLAY_PEER_IDLE_TIMEOUT %q: want a duration such as 30s", v)
+		}
+		cfg.IdleTimeout = d
+	}
+	return nil
+}
+
+// versionText is what the recorded provider prints for --version.
+func versionText(h *envelope.Header) string {
+	version := gjson.GetBytes(h.Metadata, "providerVersion").Str
+	if version == "" {
+		version = h.Version
+	}
+	if f, err := flavors.ByProtocol(h.Protocol); err == nil && f.VersionLine != "" {
+		return strings.ReplaceAll(f.VersionLine, "%s", version)
+	}
+	return version
+}

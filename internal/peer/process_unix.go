@@ -1,0 +1,67 @@
+//go:build unix
+
+package peer
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/replaypeer/replaypeer/internal/replay"
+)
+
+// parentPoll is how often the parent is looked for.
+const parentPoll = 250 * time.Millisecond
+
+// startProcess makes the process independent of its client's accidents: its
+// own process group, so that an interrupt typed at the client's terminal does
+// not reach it before the client has closed it, and no death by SIGPIPE, so
+// that a client which stops reading ends in a report.
+func startProcess() {
+	signal.Ignore(syscall.SIGPIPE)
+	_ = syscall.Setpgid(0, 0) // refused for a session leader, which needs none
+}
+
+// watchProcess closes the launch on signals and when the parent is gone.
+func (s *session) watchProcess(ctx context.Context) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	parent := os.Getppid()
+	tick := time.NewTicker(parentPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+			s.step(func() { s.player.Close(replay.Terminated) })
+		case <-tick.C:
+			if os.Getppid() != parent {
+				s.step(func() { s.player.Close(replay.ParentGone) })
+				return
+			}
+		}
+	}
+}
+
+// dieBy ends the process by the recorded signal. In a test's process, and for
+// a signal that is not known or does not end it, it returns the exit code a
+// shell would show.
+func dieBy(name string, process bool) int {
+	sig := unix.SignalNum(name)
+	if sig == 0 {
+		return 1
+	}
+	if process {
+		signal.Reset(sig)
+		if syscall.Kill(os.Getpid(), sig) == nil {
+			time.Sleep(100 * time.Millisecond) // the signal is on its way
+		}
+	}
+	return 128 + int(sig)
+}

@@ -1,0 +1,95 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+)
+
+// A mismatch prints what a client sent, and that may hold credentials. These
+// shapes never reach a terminal or a report.
+var (
+	secretShape = regexp.MustCompile(`(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}` +
+		`|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}` +
+		`|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}` +
+		`|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+` +
+		`|(?i:bearer|basic)\s+[A-Za-z0-9._~+/=-]{12,}`)
+	secretKey = regexp.MustCompile(`(?i)(?:password|passwd|secret|api[-_]?key|access[-_]?key|private[-_]?key|authorization|credential|(?:access|auth|refresh|id|api|bearer|session)[-_]?token)$`)
+)
+
+const masked = "<masked>"
+
+// mask returns raw with credentials in its strings replaced. Values under keys
+// that name a secret are replaced whole.
+func mask(raw []byte) []byte {
+	if !json.Valid(raw) {
+		return secretShape.ReplaceAll(raw, []byte(masked))
+	}
+	underSecret := false
+	return splice(raw, func(quoted []byte, key bool) []byte {
+		if key {
+			underSecret = secretKey.Match(quoted[1 : len(quoted)-1])
+			return nil
+		}
+		if underSecret {
+			underSecret = false
+			return envelope.AppendString(nil, masked)
+		}
+		if !secretShape.Match(quoted) {
+			return nil
+		}
+		return secretShape.ReplaceAll(quoted, []byte(masked))
+	})
+}
+
+// Masked returns the report with credentials replaced in every frame and
+// value it holds.
+func (r *Report) Masked() *Report {
+	if r.Failure == nil {
+		return r
+	}
+	m, f := *r, *r.Failure
+	f.Actual = maskRaw(f.Actual)
+	f.Differences = maskDifferences(f.Differences)
+	if f.Nearest != nil {
+		n := *f.Nearest
+		n.Differences = maskDifferences(n.Differences)
+		f.Nearest = &n
+	}
+	f.Queued = nil
+	for _, q := range r.Failure.Queued {
+		f.Queued = append(f.Queued, maskRaw(q))
+	}
+	f.Message = string(secretShape.ReplaceAll([]byte(f.Message), []byte(masked)))
+	m.Failure = &f
+	return &m
+}
+
+func maskRaw(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return nil
+	}
+	return mask(raw)
+}
+
+func maskDifferences(list []Difference) []Difference {
+	var out []Difference
+	for _, d := range list {
+		name := d.Path[bytes.LastIndexByte([]byte(d.Path), '.')+1:]
+		if secretKey.MatchString(name) {
+			d.Expected, d.Actual = maskWhole(d.Expected), maskWhole(d.Actual)
+		}
+		d.Expected, d.Actual = maskRaw(d.Expected), maskRaw(d.Actual)
+		out = append(out, d)
+	}
+	return out
+}
+
+func maskWhole(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 || raw[0] != '"' {
+		return raw
+	}
+	return json.RawMessage(`"` + masked + `"`)
+}

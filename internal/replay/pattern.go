@@ -1,0 +1,478 @@
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+)
+
+// node is one value of a compiled expectation.
+type node struct {
+	kind  nodeKind
+	raw   []byte  // the value as recorded
+	at    int     // its offset in the frame
+	str   string  // decoded string, for nodeString and nodeText
+	parts []part  // for nodeText
+	keys  []field // for nodeObject, in recorded order
+	// byName finds keys of objects too large to search; nil for small ones.
+	byName  map[string][]int
+	twice   bool    // a key occurs more than once
+	items   []*node // for nodeArray
+	ignored bool    // left out of comparison; may be absent
+	present bool    // any value, but there must be one (request ids)
+	chosen  bool    // a string of the client's own choice: bound at first use
+}
+
+type field struct {
+	name  string
+	value *node
+}
+
+type nodeKind uint8
+
+const (
+	nodeLiteral nodeKind = iota // number, true, false, null
+	nodeString
+	nodeText // a string with placeholders
+	nodeObject
+	nodeArray
+)
+
+// pattern is a compiled expectation: what an outbound frame must look like.
+type pattern struct {
+	raw []byte
+	// exact is true when equal bytes mean a match: no placeholder, nothing
+	// ignored or bound.
+	exact bool
+	root  *node // built on first need
+	rules *rules
+	sites []string // paths of client-chosen values in this frame
+}
+
+// rules are what relaxes comparison for a whole transcript.
+type rules struct {
+	ignore    []string // gjson paths
+	idKey     string   // top-level key of request ids; "" for none
+	workspace string
+}
+
+// compile prepares an expectation. The tree is built later, when bytes alone
+// do not decide.
+func compile(raw json.RawMessage, r *rules, sites []string) *pattern {
+	p := &pattern{raw: raw, rules: r, sites: sites}
+	p.exact = len(r.ignore) == 0 && len(sites) == 0 && bytes.IndexByte(raw, '<') < 0 && bytes.Index(raw, []byte(`\u003`)) < 0
+	return p
+}
+
+// tree returns the compiled tree. skipID leaves the request id out of
+// comparison.
+func (p *pattern) tree(skipID bool) *node {
+	if p.root != nil {
+		return p.root
+	}
+	p.root, _ = parseNode(p.raw, envelope.SkipSpace(p.raw, 0))
+	if skipID && p.rules.idKey != "" {
+		for _, f := range p.root.keys {
+			if f.name == p.rules.idKey {
+				f.value.present = true
+			}
+		}
+	}
+	p.root.finish(spans(p.raw, p.rules.ignore), spans(p.raw, p.sites), p.rules.workspace)
+	return p.root
+}
+
+// parseNode reads the value at i of valid JSON and returns the index after it.
+func parseNode(b []byte, i int) (*node, int) {
+	switch b[i] {
+	case '{':
+		n := &node{kind: nodeObject, at: i}
+		start := i
+		i = envelope.SkipSpace(b, i+1)
+		for b[i] != '}' {
+			end := envelope.SkipString(b, i)
+			name := envelope.Unquote(b[i:end])
+			i = envelope.SkipSpace(b, envelope.SkipSpace(b, end)+1)
+			var v *node
+			v, i = parseNode(b, i)
+			n.keys = append(n.keys, field{name, v})
+			if i = envelope.SkipSpace(b, i); b[i] == ',' {
+				i = envelope.SkipSpace(b, i+1)
+			}
+		}
+		n.raw = b[start : i+1]
+		return n, i + 1
+	case '[':
+		n := &node{kind: nodeArray, at: i}
+		start := i
+		i = envelope.SkipSpace(b, i+1)
+		for b[i] != ']' {
+			var v *node
+			v, i = parseNode(b, i)
+			n.items = append(n.items, v)
+			if i = envelope.SkipSpace(b, i); b[i] == ',' {
+				i = envelope.SkipSpace(b, i+1)
+			}
+		}
+		n.raw = b[start : i+1]
+		return n, i + 1
+	case '"':
+		end := envelope.SkipString(b, i)
+		n := &node{kind: nodeString, at: i, raw: b[i:end], str: envelope.Unquote(b[i:end])}
+		if parts, plain := parseText(n.str); !plain {
+			n.kind, n.parts = nodeText, parts
+		}
+		return n, end
+	default:
+		end := envelope.SkipValue(b, i)
+		return &node{kind: nodeLiteral, at: i, raw: b[i:end]}, end
+	}
+}
+
+// spans returns the start offsets of the values that gjson paths name in raw.
+func spans(raw []byte, paths []string) map[int]bool {
+	var at map[int]bool
+	add := func(i int) {
+		if i > 0 {
+			if at == nil {
+				at = map[int]bool{}
+			}
+			at[i] = true
+		}
+	}
+	for _, p := range paths {
+		r := gjson.GetBytes(raw, p)
+		add(r.Index)
+		for _, i := range r.Indexes {
+			add(i)
+		}
+	}
+	return at
+}
+
+// finish marks the nodes that start at the given offsets, puts the workspace
+// into keys and prepares objects for searching.
+func (n *node) finish(ignored, chosen map[int]bool, workspace string) {
+	n.ignored = ignored[n.at]
+	n.chosen = chosen[n.at] && n.kind == nodeString
+	const large = 16
+	if len(n.keys) > large {
+		n.byName = make(map[string][]int, len(n.keys))
+	}
+	for k := range n.keys {
+		f := &n.keys[k]
+		f.name = keyName(f.name, workspace)
+		f.value.finish(ignored, chosen, workspace)
+		if n.byName != nil {
+			n.byName[f.name] = append(n.byName[f.name], k)
+			n.twice = n.twice || len(n.byName[f.name]) > 1
+			continue
+		}
+		for _, before := range n.keys[:k] {
+			n.twice = n.twice || before.name == f.name
+		}
+	}
+	for _, v := range n.items {
+		v.finish(ignored, chosen, workspace)
+	}
+}
+
+// keyName resolves the workspace and escapes in a recorded key. Other
+// placeholders mean nothing in keys.
+func keyName(name, workspace string) string {
+	parts, plain := parseText(name)
+	if plain {
+		return name
+	}
+	var b strings.Builder
+	for _, p := range parts {
+		switch p.kind {
+		case partText:
+			b.WriteString(p.text)
+		case partWorkspace:
+			b.WriteString(workspace)
+		default:
+			return name
+		}
+	}
+	return b.String()
+}
+
+// bindings are the values that stand for names and recorded literals.
+type bindings struct {
+	names     map[string]json.RawMessage // <bind:NAME> to raw JSON
+	literals  map[string]string          // recorded client-chosen value to the actual one
+	workspace string
+}
+
+// trial compares one actual frame with one pattern; what it captures counts
+// only when the whole frame matches.
+type trial struct {
+	bound    *bindings
+	actual   []byte
+	ignored  map[int]bool
+	names    map[string]json.RawMessage
+	literals map[string]string
+}
+
+// match says whether actual is what the pattern wants, and takes over what it
+// captured. request is true when the frame's id is left out of comparison.
+func (b *bindings) match(p *pattern, actual []byte, request bool) bool {
+	if p.exact && len(b.literals) == 0 && bytes.Equal(p.raw, actual) {
+		return true
+	}
+	t := trial{bound: b, actual: actual, ignored: spans(actual, p.rules.ignore)}
+	_, ok := t.value(p.tree(request), envelope.SkipSpace(actual, 0))
+	if !ok {
+		return false
+	}
+	for name, v := range t.names {
+		b.names[name] = bytes.Clone(v)
+	}
+	for lit, v := range t.literals {
+		b.literals[lit] = v
+	}
+	return true
+}
+
+// value compares the actual value at i and returns the index after it.
+func (t *trial) value(n *node, i int) (int, bool) {
+	b := t.actual
+	if n.ignored || n.present || t.ignored[i] {
+		return envelope.SkipValue(b, i), true
+	}
+	switch n.kind {
+	case nodeObject:
+		return t.object(n, i)
+	case nodeArray:
+		return t.array(n, i)
+	case nodeString:
+		end := envelope.SkipValue(b, i)
+		return end, b[i] == '"' && t.str(n, b[i:end])
+	case nodeText:
+		end := envelope.SkipValue(b, i)
+		return end, t.text(n, b[i:end])
+	default:
+		end := envelope.SkipValue(b, i)
+		return end, bytes.Equal(n.raw, b[i:end])
+	}
+}
+
+// object compares members by name, whatever their order. Where a name occurs
+// several times, its nth value is compared with the nth recorded one.
+func (t *trial) object(n *node, i int) (int, bool) {
+	b := t.actual
+	if b[i] != '{' {
+		return i, false
+	}
+	var small [16]bool
+	seen := small[:0]
+	if len(n.keys) <= len(small) {
+		seen = small[:len(n.keys)]
+	} else {
+		seen = make([]bool, len(n.keys))
+	}
+	next := 0 // where the search starts: members mostly come in recorded order
+	for i = envelope.SkipSpace(b, i+1); b[i] != '}'; {
+		end := envelope.SkipString(b, i)
+		at := n.find(b[i:end], seen, next)
+		i = envelope.SkipSpace(b, envelope.SkipSpace(b, end)+1)
+		ok := true
+		switch {
+		case at >= 0:
+			seen[at] = true
+			next = at + 1
+			i, ok = t.value(n.keys[at].value, i)
+		case t.ignored[i]:
+			i = envelope.SkipValue(b, i)
+		default:
+			ok = false
+		}
+		if !ok {
+			return i, false
+		}
+		if i = envelope.SkipSpace(b, i); b[i] == ',' {
+			i = envelope.SkipSpace(b, i+1)
+		}
+	}
+	for k, met := range seen {
+		if !met && !n.keys[k].value.ignored {
+			return i, false
+		}
+	}
+	return i + 1, true
+}
+
+// find returns the index of the first member with the quoted name that was
+// not seen yet, -1 when there is none.
+func (n *node) find(quoted []byte, seen []bool, next int) int {
+	raw := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		raw = []byte(envelope.Unquote(quoted))
+	}
+	if !n.twice && next < len(n.keys) && n.keys[next].name == string(raw) && !seen[next] {
+		return next
+	}
+	if n.byName != nil {
+		for _, k := range n.byName[string(raw)] {
+			if !seen[k] {
+				return k
+			}
+		}
+		return -1
+	}
+	for k := range n.keys {
+		if !seen[k] && n.keys[k].name == string(raw) {
+			return k
+		}
+	}
+	return -1
+}
+
+func (t *trial) array(n *node, i int) (int, bool) {
+	b := t.actual
+	if b[i] != '[' {
+		return i, false
+	}
+	k := 0
+	for i = envelope.SkipSpace(b, i+1); b[i] != ']'; k++ {
+		if k >= len(n.items) {
+			return i, false
+		}
+		var ok bool
+		if i, ok = t.value(n.items[k], i); !ok {
+			return i, false
+		}
+		if i = envelope.SkipSpace(b, i); b[i] == ',' {
+			i = envelope.SkipSpace(b, i+1)
+		}
+	}
+	return i + 1, k == len(n.items)
+}
+
+// str compares a literal string; a client-chosen one is captured at first use
+// and compared with what was captured from then on.
+func (t *trial) str(n *node, raw []byte) bool {
+	if want, ok := t.literal(n.str); ok {
+		return want == envelope.Unquote(raw)
+	}
+	if n.chosen {
+		if t.literals == nil {
+			t.literals = map[string]string{}
+		}
+		t.literals[n.str] = envelope.Unquote(raw)
+		return true
+	}
+	return bytes.Equal(n.raw, raw) || envelope.Unquote(raw) == n.str
+}
+
+func (t *trial) literal(recorded string) (string, bool) {
+	if v, ok := t.literals[recorded]; ok {
+		return v, true
+	}
+	v, ok := t.bound.literals[recorded]
+	return v, ok
+}
+
+func (t *trial) text(n *node, raw []byte) bool {
+	if len(n.parts) == 1 {
+		switch p := n.parts[0]; p.kind {
+		case partAny:
+			return true
+		case partTyped:
+			return typed(p.text, raw, envelope.Unquote)
+		case partBind:
+			return t.bind(p.text, raw)
+		}
+	}
+	if raw[0] != '"' {
+		return false
+	}
+	return matchParts(n.parts, envelope.Unquote(raw), func(p part) (string, bool) {
+		if p.kind == partWorkspace {
+			return t.bound.workspace, true
+		}
+		v, ok := t.name(p.text)
+		if !ok {
+			return "", false
+		}
+		return bindText(v), true
+	})
+}
+
+func (t *trial) name(name string) (json.RawMessage, bool) {
+	if v, ok := t.names[name]; ok {
+		return v, true
+	}
+	v, ok := t.bound.names[name]
+	return v, ok
+}
+
+func (t *trial) bind(name string, raw []byte) bool {
+	if v, ok := t.name(name); ok {
+		return equalValues(v, raw)
+	}
+	if t.names == nil {
+		t.names = map[string]json.RawMessage{}
+	}
+	t.names[name] = raw
+	return true
+}
+
+// bindText is how a bound value reads inside a string.
+func bindText(raw []byte) string {
+	if raw[0] == '"' {
+		return envelope.Unquote(raw)
+	}
+	return string(raw)
+}
+
+// equalValues compares two raw values as the matcher does, with nothing in
+// them taken for a placeholder.
+func equalValues(a, b []byte) bool {
+	if bytes.Equal(a, b) {
+		return true
+	}
+	n, _ := parseNode(a, envelope.SkipSpace(a, 0))
+	n.finish(nil, nil, "<workspace>")
+	n.plain()
+	t := trial{bound: &bindings{}, actual: b}
+	_, ok := t.value(n, envelope.SkipSpace(b, 0))
+	return ok
+}
+
+// plain turns placeholders back into literal strings.
+func (n *node) plain() {
+	if n.kind == nodeText {
+		n.kind, n.parts = nodeString, nil
+	}
+	for _, f := range n.keys {
+		f.value.plain()
+	}
+	for _, v := range n.items {
+		v.plain()
+	}
+}
+
+// path returns p with the key or index appended, in gjson's path syntax.
+func path(p, key string) string {
+	escaped := make([]byte, 0, len(key))
+	for i := 0; i < len(key); i++ {
+		switch key[i] {
+		case '.', '*', '?', '|', '#', '@', '\\', '!', '{', '}', '[', ']', '(', ')', '=', '<', '>', '%':
+			escaped = append(escaped, '\\')
+		}
+		escaped = append(escaped, key[i])
+	}
+	if p == "" {
+		return string(escaped)
+	}
+	return p + "." + string(escaped)
+}
+
+func indexPath(p string, i int) string { return path(p, strconv.Itoa(i)) }

@@ -1,0 +1,287 @@
+package replay
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
+)
+
+// Next says what to do now. now is the driver's clock, from any fixed start;
+// only differences count. An Emit counts as played once it is returned: a
+// driver that can't deliver it calls Close.
+func (p *Player) Next(now time.Duration) Action {
+	for {
+		if p.Failed() {
+			return Action{Kind: Fail}
+		}
+		if len(p.again) > 0 {
+			e := p.again[0]
+			p.again = p.again[1:]
+			return p.emit(e)
+		}
+		if len(p.window) > 0 { // something must come before the cursor moves
+			if len(p.queue) == 0 {
+				if p.closed != "" {
+					p.failClosed()
+					continue
+				}
+				return Action{Kind: Wait}
+			}
+			p.compare()
+			continue
+		}
+		if p.peek == nil {
+			if act, ok := p.end(Exit{Status: envelope.Success}); ok {
+				return act
+			}
+			continue
+		}
+		if act, ok := p.hold(now); ok {
+			return act
+		}
+		if act, ok := p.step(now); ok {
+			return act
+		}
+	}
+}
+
+// step plays the entry at the cursor; ok is false when there is nothing for
+// the driver to do about it.
+func (p *Player) step(now time.Duration) (Action, bool) {
+	switch e := p.peek.(type) {
+	case *envelope.ExpectOutbound:
+		p.expect(e)
+		p.advance(now)
+		for e.Group != "" && !p.Failed() {
+			next, ok := p.peek.(*envelope.ExpectOutbound)
+			if !ok || next.Group != e.Group {
+				break
+			}
+			p.expect(next)
+			p.advance(now)
+		}
+	case *envelope.EmitInbound:
+		id, emit := p.correlate(e)
+		p.advance(now)
+		if emit && !p.Failed() {
+			return p.emit(emission{entry: e, id: id}), true
+		}
+	case *envelope.RuntimeExit:
+		return p.end(exitOf(e))
+	default:
+		p.invalid(fmt.Errorf("entry of type %T", e)) // unreachable unless an Entry is added
+	}
+	return Action{}, false
+}
+
+// advance moves the cursor past the entry that was just taken up.
+func (p *Player) advance(now time.Duration) {
+	line, label := p.peek.Position()
+	p.previous = Place{Line: line, Label: label, Type: typeOf(p.peek)}
+	p.pacer.played(now)
+	p.gates.passed(label)
+	p.cursor++
+	next, err := p.feed.next()
+	if err != nil {
+		p.invalid(err)
+	}
+	p.peek = next
+}
+
+// expect opens an expectation: one that holds everything after it, or an
+// optional one that holds nothing.
+func (p *Player) expect(e *envelope.ExpectOutbound) {
+	x, err := p.newExpectation(e, p.cursor)
+	if err != nil {
+		p.invalid(err)
+		return
+	}
+	if x.request() {
+		key := requestKey(x.frame)
+		p.asked[key] = append(p.asked[key], x)
+	}
+	if e.Optional {
+		p.optional = append(p.optional, x)
+		return
+	}
+	p.window = append(p.window, x)
+}
+
+func (p *Player) newExpectation(e *envelope.ExpectOutbound, index int) (*expectation, error) {
+	f, err := p.script.Flavor.Classify(envelope.Out, e.Frame)
+	if err != nil {
+		return nil, p.script.errorf(e.Line, "%v", err)
+	}
+	return &expectation{entry: e, index: index, frame: f, pattern: compile(e.Frame, p.rules, sites(p.script.Flavor.Chosen, f))}, nil
+}
+
+// sites returns the paths of places that apply to an outbound frame.
+func sites(places []flavors.Place, f flavors.Frame) []string {
+	var paths []string
+	for _, pl := range places {
+		if pl.Dir == envelope.Out && (pl.Method == "*" || pl.Method == f.Method) {
+			paths = append(paths, pl.Path)
+		}
+	}
+	return paths
+}
+
+// compare takes the oldest frame and finds what it meets: the expectation at
+// the cursor, else an optional one, else a repeated one.
+func (p *Player) compare() {
+	f := p.queue[0]
+	p.queue = p.queue[1:]
+	if len(p.queue) == 0 {
+		p.queue = nil
+	}
+	for i, x := range p.window {
+		if p.matches(x, f) {
+			p.window = append(p.window[:i:i], p.window[i+1:]...)
+			p.meet(x, f)
+			return
+		}
+	}
+	if p.compareLoose(f) {
+		return
+	}
+	p.failFrame(f)
+}
+
+// compareLoose tries what may come out of turn.
+func (p *Player) compareLoose(f flavors.Frame) bool {
+	for i, x := range p.optional {
+		if p.matches(x, f) {
+			p.optional = append(p.optional[:i:i], p.optional[i+1:]...)
+			p.meet(x, f)
+			for _, e := range x.held {
+				p.again = append(p.again, emission{entry: e, id: x.id})
+				x.answers = append(x.answers, e)
+			}
+			x.held = nil
+			return true
+		}
+	}
+	for _, x := range p.repeats {
+		if p.matches(x, f) {
+			p.report.Outbound.Repeated++
+			for _, e := range x.answers {
+				p.again = append(p.again, emission{entry: e, id: f.ID, repeated: true})
+			}
+			return true
+		}
+	}
+	return false
+}
+
+func (p *Player) matches(x *expectation, f flavors.Frame) bool {
+	return x.frame.Kind == f.Kind && p.bound.match(x.pattern, f.Raw, x.request())
+}
+
+// meet settles an expectation.
+func (p *Player) meet(x *expectation, f flavors.Frame) {
+	x.met, x.id = true, f.ID
+	p.report.Outbound.Matched++
+	p.report.Entries.Played++
+	if x.entry.Repeat && x.request() {
+		p.repeats = append(p.repeats, x)
+	}
+	const remembered = 8
+	if len(p.met) == remembered {
+		copy(p.met, p.met[1:])
+		p.met = p.met[:remembered-1]
+	}
+	p.met = append(p.met, x)
+}
+
+// correlate finds which request an inbound response answers, and whether it
+// goes out now: the answer to an optional request that has not come waits
+// with it.
+func (p *Player) correlate(e *envelope.EmitInbound) (id []byte, emit bool) {
+	if !onProtocol(e) {
+		return nil, true
+	}
+	f, err := p.script.Flavor.Classify(envelope.In, e.Frame)
+	if err != nil {
+		p.invalid(p.script.errorf(e.Line, "%v", err))
+		return nil, false
+	}
+	if f.Kind != flavors.Response {
+		return nil, true
+	}
+	key := requestKey(f)
+	list := p.asked[key]
+	if len(list) == 0 {
+		return nil, true // an answer to nothing recorded: emitted as it stands
+	}
+	x := list[0]
+	if len(list) == 1 {
+		delete(p.asked, key)
+	} else {
+		p.asked[key] = list[1:]
+	}
+	if !x.met {
+		x.held = append(x.held, e)
+		return nil, false
+	}
+	if x.entry.Repeat {
+		x.answers = append(x.answers, e)
+	}
+	return x.id, true
+}
+
+// emit turns an inbound entry into an action and keeps the books.
+func (p *Player) emit(em emission) Action {
+	e := em.entry
+	p.report.Inbound.Emitted++
+	if !em.repeated {
+		p.report.Entries.Played++
+	}
+	act := Action{Kind: Emit, Channel: envelope.Protocol, ID: em.id}
+	if !onProtocol(e) {
+		act.Channel = e.Channel
+		act.Frame = flavors.Frame{Raw: e.Frame}
+		return act
+	}
+	raw := p.bound.render(e.Frame)
+	f, err := p.script.Flavor.Classify(envelope.In, raw)
+	if err != nil {
+		p.invalid(p.script.errorf(e.Line, "%v", err)) // unreachable unless substitution broke it
+		return Action{Kind: Fail}
+	}
+	switch f.Kind {
+	case flavors.Request:
+		p.answered[string(f.ID)] = false
+	case flavors.Response:
+		if em.id != nil {
+			delete(p.inflight, string(em.id))
+			p.scopes.close(string(em.id))
+		}
+	}
+	act.Frame = f
+	return act
+}
+
+func onProtocol(e *envelope.EmitInbound) bool {
+	return e.Channel == "" || e.Channel == envelope.Protocol
+}
+
+func typeOf(e envelope.Entry) string {
+	switch e.(type) {
+	case *envelope.ExpectOutbound:
+		return "expect_outbound"
+	case *envelope.EmitInbound:
+		return "emit_inbound"
+	}
+	return "runtime_exit"
+}
+
+// requestKey is what a response is matched to its request by: the id where
+// frames carry one, else the method.
+func requestKey(f flavors.Frame) string {
+	if f.ID != nil {
+		return string(f.ID)
+	}
+	return "method " + f.Method
+}

@@ -1,0 +1,295 @@
+package replay
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
+)
+
+// inMemory is the largest transcript, in bytes, whose entries are kept; a
+// larger one is read again while it is played.
+const inMemory = 8 << 20
+
+// Script is a transcript that has been read once, front to back, and found
+// fit to be played.
+type Script struct {
+	Path   string
+	SHA256 string // of the file, in hex
+	Header envelope.Header
+	Flavor *flavors.Flavor
+
+	Total    int // entries
+	Outbound int // of them, expect_outbound
+	CRLF     int // lines that ended in CR LF
+
+	ignore  []string
+	labels  map[string]int // how often each occurs
+	maxLine int
+	entries []envelope.Entry // nil when the file is large
+}
+
+// Load reads a transcript for playing. maxLine is the longest line accepted,
+// 0 for the format's own limit. Errors of the file are *envelope.SyntaxError.
+func Load(path string, maxLine int) (*Script, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	defer f.Close()
+	s := &Script{Path: path, labels: map[string]int{}, maxLine: maxLine}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	hash := sha256.New()
+	r := envelope.NewReader(path, io.TeeReader(f, hash))
+	r.MaxLine = maxLine
+	h, err := r.Header()
+	if err != nil {
+		return nil, err
+	}
+	s.Header = *h
+	if s.Flavor, err = flavors.ByProtocol(h.Protocol); err != nil {
+		return nil, s.errorf(h.Line, "%v", err)
+	}
+	if err := s.readIgnore(); err != nil {
+		return nil, err
+	}
+	check := bindCheck{captured: map[string]bool{}}
+	for {
+		e, err := r.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := s.add(e, &check); err != nil {
+			return nil, err
+		}
+		if info.Size() <= inMemory {
+			s.entries = append(s.entries, e)
+		}
+	}
+	if s.Total == 0 {
+		return nil, s.errorf(h.Line, "transcript has no entries: nothing to play")
+	}
+	s.CRLF = r.CRLF()
+	s.SHA256 = hex.EncodeToString(hash.Sum(nil))
+	return s, nil
+}
+
+func (s *Script) readIgnore() error {
+	list := gjson.GetBytes(s.Header.Metadata, "match.ignore")
+	if !list.Exists() {
+		return nil
+	}
+	bad := !list.IsArray()
+	list.ForEach(func(_, v gjson.Result) bool {
+		bad = bad || v.Type != gjson.String || v.Str == ""
+		s.ignore = append(s.ignore, v.Str)
+		return !bad
+	})
+	if bad {
+		return s.errorf(s.Header.Line, "metadata.match.ignore: want a list of paths")
+	}
+	return nil
+}
+
+// add counts one entry and checks what only playing needs.
+func (s *Script) add(e envelope.Entry, check *bindCheck) error {
+	s.Total++
+	line, label := e.Position()
+	if label != "" {
+		s.labels[label]++
+	}
+	switch e := e.(type) {
+	case *envelope.ExpectOutbound:
+		s.Outbound++
+		if _, err := s.Flavor.Classify(envelope.Out, e.Frame); err != nil {
+			return s.errorf(line, "outbound frame: %v", err)
+		}
+		if err := check.outbound(e.Frame); err != nil {
+			return s.errorf(line, "%v", err)
+		}
+	case *envelope.EmitInbound:
+		if e.Channel != "" && e.Channel != envelope.Protocol {
+			return nil
+		}
+		if _, err := s.Flavor.Classify(envelope.In, e.Frame); err != nil {
+			return s.errorf(line, "inbound frame: %v", err)
+		}
+		if err := check.inbound(e.Frame); err != nil {
+			return s.errorf(line, "%v", err)
+		}
+	case *envelope.RuntimeExit:
+	default:
+		return s.errorf(line, "entry of type %T", e) // unreachable unless an Entry is added
+	}
+	return nil
+}
+
+func (s *Script) errorf(line int, format string, args ...any) error {
+	return &envelope.SyntaxError{File: s.Path, Line: line, Msg: fmt.Sprintf(format, args...)}
+}
+
+// HasLabel says whether LABEL or LABEL#N names an entry.
+func (s *Script) HasLabel(name string) bool {
+	label, nth := splitLabel(name)
+	return s.labels[name] > 0 || nth > 0 && s.labels[label] >= nth
+}
+
+// splitLabel reads "turn/completed#2" as the label and 2; 0 means every one.
+func splitLabel(name string) (string, int) {
+	i := strings.LastIndexByte(name, '#')
+	if i < 0 {
+		return name, 0
+	}
+	n, err := strconv.Atoi(name[i+1:])
+	if err != nil || n < 1 {
+		return name, 0
+	}
+	return name[:i], n
+}
+
+// feed gives entries in order.
+type feed struct {
+	entries []envelope.Entry
+	file    *os.File
+	r       *envelope.Reader
+}
+
+// open returns a feed that starts at entry number at, counted from 0.
+func (s *Script) open(at int) (*feed, error) {
+	if s.entries != nil {
+		return &feed{entries: s.entries[min(at, len(s.entries)):]}, nil
+	}
+	f, err := os.Open(s.Path)
+	if err != nil {
+		return nil, fmt.Errorf("read transcript: %w", err)
+	}
+	r := envelope.NewReader(s.Path, f)
+	r.MaxLine = s.maxLine
+	fd := &feed{file: f, r: r}
+	if _, err := r.Header(); err != nil {
+		fd.close()
+		return nil, err
+	}
+	for range at {
+		if _, err := r.Next(); err != nil {
+			fd.close()
+			return nil, err
+		}
+	}
+	return fd, nil
+}
+
+// next returns the next entry, nil at the end.
+func (f *feed) next() (envelope.Entry, error) {
+	if f.r != nil {
+		e, err := f.r.Next()
+		if err == io.EOF {
+			return nil, nil
+		}
+		return e, err
+	}
+	if len(f.entries) == 0 {
+		return nil, nil
+	}
+	e := f.entries[0]
+	f.entries = f.entries[1:]
+	return e, nil
+}
+
+func (f *feed) close() {
+	if f.file != nil {
+		f.file.Close()
+	}
+}
+
+// bindCheck finds names that are used before they are captured.
+type bindCheck struct{ captured map[string]bool }
+
+var bindMark = []byte("<bind:")
+
+func (c *bindCheck) outbound(raw json.RawMessage) error {
+	return c.each(raw, true)
+}
+
+func (c *bindCheck) inbound(raw json.RawMessage) error {
+	return c.each(raw, false)
+}
+
+func (c *bindCheck) each(raw json.RawMessage, capture bool) error {
+	if !bytes.Contains(raw, bindMark) && !bytes.Contains(raw, []byte(`\u003`)) {
+		return nil
+	}
+	var err error
+	splice(raw, func(quoted []byte, key bool) []byte {
+		parts, _ := parseText(envelope.Unquote(quoted))
+		for _, p := range parts {
+			switch {
+			case p.kind != partBind || c.captured[p.text] || err != nil:
+			case key:
+				err = fmt.Errorf("<bind:%s> in a key: only values can be bound", p.text)
+			case capture && len(parts) == 1:
+				c.captured[p.text] = true
+			case capture:
+				err = fmt.Errorf("<bind:%s> inside a string before it is captured: capture it as a whole value first", p.text)
+			default:
+				err = fmt.Errorf("<bind:%s> is used before an outbound frame captures it", p.text)
+			}
+		}
+		return nil
+	})
+	return err
+}
+
+// exitError is the part of runtime_exit's error that playing understands.
+type exitError struct {
+	ExitCode int    `json:"exitCode"`
+	Signal   string `json:"signal"`
+	Stderr   string `json:"stderr"`
+}
+
+// exitOf says how the process of a runtime_exit ends. An error of another
+// shape becomes text on stderr and exit code 1.
+func exitOf(e *envelope.RuntimeExit) Exit {
+	x := Exit{Status: e.Status}
+	if e.Status == envelope.Failed {
+		x.Code = 1
+	}
+	var d exitError
+	if len(e.Error) == 0 {
+		return x
+	}
+	dec := json.NewDecoder(bytes.NewReader(e.Error))
+	if err := dec.Decode(&d); err != nil || e.Error[0] != '{' {
+		x.Stderr = string(e.Error)
+		var text string
+		if json.Unmarshal(e.Error, &text) == nil {
+			x.Stderr = text + "\n"
+		}
+		return x
+	}
+	if gjson.GetBytes(e.Error, "exitCode").Exists() {
+		x.Code = d.ExitCode
+	}
+	x.Signal, x.Stderr = d.Signal, d.Stderr
+	return x
+}
+
+// errInvalid marks errors of the transcript found while playing.
+var errInvalid = errors.New("invalid transcript")
