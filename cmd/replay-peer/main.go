@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
 
@@ -16,6 +17,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
+	debug.SetGCPercent(400) // short-lived and small: fewer collections while it starts and plays
 	cfg, linked, err := peer.Linked(os.Args[0])
 	if err == nil && (linked || !isOwnName(os.Args[0])) {
 		err = peer.FromEnv(&cfg, os.Getenv)

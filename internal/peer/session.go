@@ -278,7 +278,7 @@ func (s *session) fail() {
 		s.write(s.buf) // what was played before; the client may be gone
 	}
 	if req := s.player.Refusal(); req != nil && s.script.Flavor.Refusal != nil {
-		if answer := s.script.Flavor.Refusal(*req, "replay-peer: "+r.Masked().Failure.Message); answer != nil {
+		if answer := s.script.Flavor.Refusal(*req, "replay-peer: "+r.Headline()); answer != nil {
 			s.write(append(answer, '\n'))
 		}
 	}

@@ -47,7 +47,7 @@ func (p *Player) Receive(f flavors.Frame) {
 			return
 		}
 	}
-	if len(p.queue) >= maxQueue {
+	if len(p.queued()) >= maxQueue {
 		p.failAhead(f, "too many frames sent ahead of the recording")
 		return
 	}
@@ -105,9 +105,8 @@ func (p *Player) hold(now time.Duration) (Action, bool) {
 // end is the end of a launch: a runtime_exit, or the end of a transcript that
 // has none. What waits in the queue came after it.
 func (p *Player) end(x Exit) (Action, bool) {
-	if len(p.queue) > 0 {
-		f := p.queue[0]
-		p.queue = p.queue[1:]
+	if len(p.queued()) > 0 {
+		f := p.dequeue()
 		if !p.compareLoose(f) {
 			p.failAfterEnd(f)
 		}

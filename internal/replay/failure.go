@@ -127,7 +127,8 @@ func (p *Player) failEmpty() {
 func (p *Player) failLeft(v Verdict, reason, msg string) {
 	fail := Failure{Reason: reason, Message: msg, Awaiting: p.awaiting()}
 	fail.Leftover, fail.LeftoverCount = p.leftover()
-	for _, f := range p.queue[:min(len(p.queue), maxQueued)] {
+	queue := p.queued()
+	for _, f := range queue[:min(len(queue), maxQueued)] {
 		fail.Queued = append(fail.Queued, f.Raw)
 	}
 	if len(fail.Awaiting) > 0 {

@@ -4,19 +4,25 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"sync"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
 // A mismatch prints what a client sent, and that may hold credentials. These
 // shapes never reach a terminal or a report.
+// They are compiled at first use: a peer that does not fail starts without.
 var (
-	secretShape = regexp.MustCompile(`(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}` +
-		`|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}` +
-		`|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}` +
-		`|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+` +
-		`|(?i:bearer|basic)\s+[A-Za-z0-9._~+/=-]{12,}`)
-	secretKey = regexp.MustCompile(`(?i)(?:password|passwd|secret|api[-_]?key|access[-_]?key|private[-_]?key|authorization|credential|(?:access|auth|refresh|id|api|bearer|session)[-_]?token)$`)
+	secretShape = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}` +
+			`|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}` +
+			`|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}` +
+			`|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+` +
+			`|(?i:bearer|basic)\s+[A-Za-z0-9._~+/=-]{12,}`)
+	})
+	secretKey = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)(?:password|passwd|secret|api[-_]?key|access[-_]?key|private[-_]?key|authorization|credential|(?:access|auth|refresh|id|api|bearer|session)[-_]?token)$`)
+	})
 )
 
 const masked = "<masked>"
@@ -25,22 +31,22 @@ const masked = "<masked>"
 // that name a secret are replaced whole.
 func mask(raw []byte) []byte {
 	if !json.Valid(raw) {
-		return secretShape.ReplaceAll(raw, []byte(masked))
+		return secretShape().ReplaceAll(raw, []byte(masked))
 	}
 	underSecret := false
 	return splice(raw, func(quoted []byte, key bool) []byte {
 		if key {
-			underSecret = secretKey.Match(quoted[1 : len(quoted)-1])
+			underSecret = secretKey().Match(quoted[1 : len(quoted)-1])
 			return nil
 		}
 		if underSecret {
 			underSecret = false
 			return envelope.AppendString(nil, masked)
 		}
-		if !secretShape.Match(quoted) {
+		if !secretShape().Match(quoted) {
 			return nil
 		}
-		return secretShape.ReplaceAll(quoted, []byte(masked))
+		return secretShape().ReplaceAll(quoted, []byte(masked))
 	})
 }
 
@@ -62,7 +68,7 @@ func (r *Report) Masked() *Report {
 	for _, q := range r.Failure.Queued {
 		f.Queued = append(f.Queued, maskRaw(q))
 	}
-	f.Message = string(secretShape.ReplaceAll([]byte(f.Message), []byte(masked)))
+	f.Message = string(secretShape().ReplaceAll([]byte(f.Message), []byte(masked)))
 	m.Failure = &f
 	return &m
 }
@@ -78,7 +84,7 @@ func maskDifferences(list []Difference) []Difference {
 	var out []Difference
 	for _, d := range list {
 		name := d.Path[bytes.LastIndexByte([]byte(d.Path), '.')+1:]
-		if secretKey.MatchString(name) {
+		if secretKey().MatchString(name) {
 			d.Expected, d.Actual = maskWhole(d.Expected), maskWhole(d.Actual)
 		}
 		d.Expected, d.Actual = maskRaw(d.Expected), maskRaw(d.Actual)

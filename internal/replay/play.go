@@ -1,7 +1,9 @@
 package replay
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
@@ -22,7 +24,7 @@ func (p *Player) Next(now time.Duration) Action {
 			return p.emit(e)
 		}
 		if len(p.window) > 0 { // something must come before the cursor moves
-			if len(p.queue) == 0 {
+			if len(p.queued()) == 0 {
 				if p.closed != "" {
 					p.failClosed()
 					continue
@@ -78,8 +80,7 @@ func (p *Player) step(now time.Duration) (Action, bool) {
 
 // advance moves the cursor past the entry that was just taken up.
 func (p *Player) advance(now time.Duration) {
-	line, label := p.peek.Position()
-	p.previous = Place{Line: line, Label: label, Type: typeOf(p.peek)}
+	_, label := p.peek.Position()
 	p.pacer.played(now)
 	p.gates.passed(label)
 	p.cursor++
@@ -99,8 +100,7 @@ func (p *Player) expect(e *envelope.ExpectOutbound) {
 		return
 	}
 	if x.request() {
-		key := requestKey(x.frame)
-		p.asked[key] = append(p.asked[key], x)
+		p.asked = append(p.asked, x)
 	}
 	if e.Optional {
 		p.optional = append(p.optional, x)
@@ -131,14 +131,10 @@ func sites(places []flavors.Place, f flavors.Frame) []string {
 // compare takes the oldest frame and finds what it meets: the expectation at
 // the cursor, else an optional one, else a repeated one.
 func (p *Player) compare() {
-	f := p.queue[0]
-	p.queue = p.queue[1:]
-	if len(p.queue) == 0 {
-		p.queue = nil
-	}
+	f := p.dequeue()
 	for i, x := range p.window {
 		if p.matches(x, f) {
-			p.window = append(p.window[:i:i], p.window[i+1:]...)
+			p.window = slices.Delete(p.window, i, i+1)
 			p.meet(x, f)
 			return
 		}
@@ -149,11 +145,25 @@ func (p *Player) compare() {
 	p.failFrame(f)
 }
 
+// dequeue takes the oldest frame that was not compared. The queue's memory is
+// used again once it is empty.
+func (p *Player) dequeue() flavors.Frame {
+	f := p.queue[p.head]
+	p.queue[p.head] = flavors.Frame{}
+	if p.head++; p.head == len(p.queue) {
+		p.queue, p.head = p.queue[:0], 0
+	}
+	return f
+}
+
+// queued returns the frames that were not compared yet.
+func (p *Player) queued() []flavors.Frame { return p.queue[p.head:] }
+
 // compareLoose tries what may come out of turn.
 func (p *Player) compareLoose(f flavors.Frame) bool {
 	for i, x := range p.optional {
 		if p.matches(x, f) {
-			p.optional = append(p.optional[:i:i], p.optional[i+1:]...)
+			p.optional = slices.Delete(p.optional, i, i+1)
 			p.meet(x, f)
 			for _, e := range x.held {
 				p.again = append(p.again, emission{entry: e, id: x.id})
@@ -182,6 +192,7 @@ func (p *Player) matches(x *expectation, f flavors.Frame) bool {
 // meet settles an expectation.
 func (p *Player) meet(x *expectation, f flavors.Frame) {
 	x.met, x.id = true, f.ID
+	p.previous = x.place()
 	p.report.Outbound.Matched++
 	p.report.Entries.Played++
 	if x.entry.Repeat && x.request() {
@@ -210,17 +221,12 @@ func (p *Player) correlate(e *envelope.EmitInbound) (id []byte, emit bool) {
 	if f.Kind != flavors.Response {
 		return nil, true
 	}
-	key := requestKey(f)
-	list := p.asked[key]
-	if len(list) == 0 {
+	at := slices.IndexFunc(p.asked, func(x *expectation) bool { return sameRequest(x.frame, f) })
+	if at < 0 {
 		return nil, true // an answer to nothing recorded: emitted as it stands
 	}
-	x := list[0]
-	if len(list) == 1 {
-		delete(p.asked, key)
-	} else {
-		p.asked[key] = list[1:]
-	}
+	x := p.asked[at]
+	p.asked = slices.Delete(p.asked, at, at+1)
 	if !x.met {
 		x.held = append(x.held, e)
 		return nil, false
@@ -234,6 +240,7 @@ func (p *Player) correlate(e *envelope.EmitInbound) (id []byte, emit bool) {
 // emit turns an inbound entry into an action and keeps the books.
 func (p *Player) emit(em emission) Action {
 	e := em.entry
+	p.previous = Place{Line: e.Line, Label: e.Label, Type: "emit_inbound"}
 	p.report.Inbound.Emitted++
 	if !em.repeated {
 		p.report.Entries.Played++
@@ -244,8 +251,7 @@ func (p *Player) emit(em emission) Action {
 		act.Frame = flavors.Frame{Raw: e.Frame}
 		return act
 	}
-	raw := p.bound.render(e.Frame)
-	f, err := p.script.Flavor.Classify(envelope.In, raw)
+	f, err := p.script.Flavor.Classify(envelope.In, p.bound.render(e.Frame))
 	if err != nil {
 		p.invalid(p.script.errorf(e.Line, "%v", err)) // unreachable unless substitution broke it
 		return Action{Kind: Fail}
@@ -277,11 +283,11 @@ func typeOf(e envelope.Entry) string {
 	return "runtime_exit"
 }
 
-// requestKey is what a response is matched to its request by: the id where
-// frames carry one, else the method.
-func requestKey(f flavors.Frame) string {
-	if f.ID != nil {
-		return string(f.ID)
+// sameRequest says whether a recorded response belongs to a recorded request:
+// by id where frames carry one, else by method.
+func sameRequest(request, response flavors.Frame) bool {
+	if response.ID != nil || request.ID != nil {
+		return bytes.Equal(request.ID, response.ID)
 	}
-	return "method " + f.Method
+	return request.Method == response.Method
 }

@@ -106,13 +106,14 @@ type Player struct {
 	cursor int            // index of peek
 	peek   envelope.Entry // the next entry; nil at the end
 
-	window   []*expectation            // what must come now; more than one in a group
-	optional []*expectation            // may come any time until the process ends
-	repeats  []*expectation            // may come again
-	asked    map[string][]*expectation // by recorded request key, not answered yet
-	again    []emission                // answers to emit before going on
+	window   []*expectation // what must come now; more than one in a group
+	optional []*expectation // may come any time until the process ends
+	repeats  []*expectation // may come again
+	asked    []*expectation // requests whose recorded answer has not come, in order
+	again    []emission     // answers to emit before going on
 
-	queue    []flavors.Frame // frames received and not compared
+	queue    []flavors.Frame // frames received; those from head on are not compared yet
+	head     int
 	inflight map[string]bool // actual ids of unanswered client requests
 	answered map[string]bool // ids of our requests: false while open
 	scopes   scopes
@@ -157,7 +158,6 @@ func New(s *Script, opt Options, st State) (*Player, error) {
 		rules:    &rules{ignore: s.ignore, idKey: s.Flavor.IDKey, workspace: opt.Workspace},
 		bound:    st.bindings(opt.Workspace),
 		cursor:   st.Cursor,
-		asked:    map[string][]*expectation{},
 		inflight: map[string]bool{},
 		answered: map[string]bool{},
 		pacer:    pacer{pace: opt.Pace},

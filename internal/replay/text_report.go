@@ -19,20 +19,7 @@ func (r *Report) Text() string {
 		return ""
 	}
 	var b strings.Builder
-	where := f.File
-	if where == "" {
-		where = r.Transcript.Path
-	}
-	if f.Line > 0 {
-		where = fmt.Sprintf("%s:%d", where, f.Line)
-	}
-	fmt.Fprintf(&b, "%s: %s", where, f.Message)
-	if len(f.Differences) > 0 {
-		fmt.Fprintf(&b, " at %s", shownPath(f.Differences[0].Path))
-	}
-	if f.Label != "" {
-		fmt.Fprintf(&b, " (label %q)", f.Label)
-	}
+	b.WriteString(r.Headline())
 	b.WriteByte('\n')
 	writeDifferences(&b, "  ", f.Differences)
 	if f.Actual != nil && (len(f.Differences) == 0 || f.Differences[0].Path == "") {
@@ -61,6 +48,30 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, "  played last: line %d %s (label %q)\n", f.Previous.Line, f.Previous.Type, f.Previous.Label)
 	}
 	return b.String()
+}
+
+// Headline is the first line of Text: where, what, and the first path that
+// differs. It is "" when nothing failed.
+func (r *Report) Headline() string {
+	f := r.Failure
+	if f == nil {
+		return ""
+	}
+	where := f.File
+	if where == "" {
+		where = r.Transcript.Path
+	}
+	if f.Line > 0 {
+		where = fmt.Sprintf("%s:%d", where, f.Line)
+	}
+	text := fmt.Sprintf("%s: %s", where, secretShape().ReplaceAllString(f.Message, masked))
+	if len(f.Differences) > 0 {
+		text += " at " + shownPath(f.Differences[0].Path)
+	}
+	if f.Label != "" {
+		text += fmt.Sprintf(" (label %q)", f.Label)
+	}
+	return text
 }
 
 func writeDifferences(b *strings.Builder, indent string, list []Difference) {

@@ -24,6 +24,8 @@ type Reader struct {
 	line   int // of the line last read
 	crlf   int
 	header bool
+	fields []Member          // of the line being read
+	labels map[string]string // labels met, so that a label is one string
 }
 
 // NewReader returns a Reader of r. The name stands in every error.
@@ -150,7 +152,7 @@ func (r *Reader) expectOutbound(fields []Member) (Entry, error) {
 	for _, f := range fields {
 		switch f.Name {
 		case "label":
-			err = r.str(f, &e.Label)
+			err = r.label(f, &e.Label)
 		case "group":
 			err = r.str(f, &e.Group)
 		case "optional":
@@ -178,7 +180,7 @@ func (r *Reader) emitInbound(fields []Member) (Entry, error) {
 	for _, f := range fields {
 		switch f.Name {
 		case "label":
-			err = r.str(f, &e.Label)
+			err = r.label(f, &e.Label)
 		case "channel":
 			err = r.str(f, (*string)(&e.Channel))
 		case "frame":
@@ -213,7 +215,7 @@ func (r *Reader) runtimeExit(fields []Member) (Entry, error) {
 	for _, f := range fields {
 		switch f.Name {
 		case "label":
-			err = r.str(f, &e.Label)
+			err = r.label(f, &e.Label)
 		case "afterMs":
 			e.AfterMs, err = r.millis(f)
 		case "status":
@@ -315,7 +317,7 @@ func (r *Reader) errorf(format string, args ...any) error {
 }
 
 // record is one line, split: its type and the other fields, which point into
-// the line.
+// the line and are valid until the next one.
 type record struct {
 	typ  string
 	rest []Member
@@ -323,7 +325,7 @@ type record struct {
 
 func (r *Reader) members(line []byte) (record, error) {
 	var m record
-	if !json.Valid(line) {
+	if !Valid(line) {
 		return m, r.errorf("not JSON: %s", jsonError(line))
 	}
 	line = bytes.TrimSpace(line)
@@ -331,24 +333,61 @@ func (r *Reader) members(line []byte) (record, error) {
 		return m, r.errorf("line is %s: want an object", kindOf(line))
 	}
 	typed := false
-	err := eachMember(line, func(key, value []byte) error {
-		name := Unquote(key)
+	r.fields = r.fields[:0]
+	err := EachMember(line, func(key, value []byte) error {
+		name := fieldName(key)
 		if name == "type" {
 			if typed {
 				return r.errorf("duplicate field \"type\"")
 			}
 			typed = true
-			return r.str(Member{Name: name, Value: value}, &m.typ)
+			if value[0] != '"' {
+				return r.errorf("type is %s: want a string", kindOf(value))
+			}
+			m.typ = fieldName(value)
+			return nil
 		}
-		for _, f := range m.rest {
+		for _, f := range r.fields {
 			if f.Name == name {
 				return r.errorf("duplicate field %q", name)
 			}
 		}
-		m.rest = append(m.rest, Member{Name: name, Value: value, key: key})
+		r.fields = append(r.fields, Member{Name: name, Value: value, key: key})
 		return nil
 	})
+	m.rest = r.fields
 	return m, err
+}
+
+// fieldName decodes a key or a type, without an allocation for the usual ones.
+func fieldName(quoted []byte) string {
+	for _, name := range [...]string{
+		"type", "label", "frame", "expect_outbound", "emit_inbound", "afterMs", "channel", "runtime_exit", "status",
+	} {
+		if len(quoted) == len(name)+2 && string(quoted[1:len(quoted)-1]) == name {
+			return name
+		}
+	}
+	return Unquote(quoted)
+}
+
+// label decodes a label; one that was met before is the same string.
+func (r *Reader) label(f Member, to *string) error {
+	if known, ok := r.labels[string(f.Value)]; ok {
+		*to = known
+		return nil
+	}
+	if err := r.str(f, to); err != nil {
+		return err
+	}
+	const most = 1024 // a transcript of generated labels must not fill memory
+	if r.labels == nil {
+		r.labels = map[string]string{}
+	}
+	if len(r.labels) < most {
+		r.labels[string(f.Value)] = *to
+	}
+	return nil
 }
 
 func (r *Reader) str(f Member, to *string) error {

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// eachMember calls fn with the raw key (quotes included) and the raw value of
-// each member of the object, which must be valid JSON. The slices point into
-// object.
-func eachMember(object []byte, fn func(key, value []byte) error) error {
+// EachMember calls fn with the raw key (quotes included) and the raw value of
+// each member of the object, which must be valid JSON and start with '{', and
+// stops at fn's first error. The slices point into object.
+func EachMember(object []byte, fn func(key, value []byte) error) error {
 	i := SkipSpace(object, 1)
 	for object[i] != '}' {
 		keyEnd := SkipString(object, i)
@@ -30,7 +30,7 @@ func eachMember(object []byte, fn func(key, value []byte) error) error {
 // SkipSpace returns the index of the first byte at or after i that is not JSON
 // white space. b must be valid JSON and i not past its last value.
 func SkipSpace(b []byte, i int) int {
-	for b[i] == ' ' || b[i] == '\t' || b[i] == '\r' || b[i] == '\n' {
+	for isSpace[b[i]] {
 		i++
 	}
 	return i
@@ -38,12 +38,15 @@ func SkipSpace(b []byte, i int) int {
 
 // SkipString returns the index after the string that starts at i of valid JSON.
 func SkipString(b []byte, i int) int {
-	for i++; b[i] != '"'; i++ {
-		if b[i] == '\\' {
+	for i++; ; i++ {
+		for plain[b[i]] {
 			i++
 		}
+		if b[i] == '"' {
+			return i + 1
+		}
+		i++ // the escaped byte
 	}
-	return i + 1
 }
 
 // SkipValue returns the index after the value that starts at i of valid JSON.
@@ -153,7 +156,8 @@ func hex4(s []byte) rune {
 	return r
 }
 
-// AppendString appends s as a JSON string, escaping only what must be.
+// AppendString appends s as a JSON string, escaping only what must be, which
+// what Unquote made of a lone surrogate is.
 func AppendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
@@ -169,6 +173,10 @@ func AppendString(dst []byte, s string) []byte {
 			dst = append(dst, '\\', 't')
 		case c < ' ':
 			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+		case c == 0xed && i+2 < len(s) && s[i+1]&0xe0 == 0xa0 && s[i+2]&0xc0 == 0x80:
+			r := 0xd000 | int(s[i+1]&0x3f)<<6 | int(s[i+2]&0x3f)
+			dst = append(dst, '\\', 'u', 'd', hex[r>>8&15], hex[r>>4&15], hex[r&15])
+			i += 2
 		default:
 			dst = append(dst, c)
 		}

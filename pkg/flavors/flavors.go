@@ -146,7 +146,8 @@ type Place struct {
 // back. It is stateful and not safe for concurrent use. A wire message has no
 // line end.
 type Codec interface {
-	// Decode reads one wire message. The raw frames may alias wire.
+	// Decode reads one wire message. The raw frames may alias wire; the slice
+	// is valid until the next call.
 	Decode(dir envelope.Direction, wire []byte) ([]Frame, error)
 	// Encode appends the wire messages of one logical frame to dst, each
 	// ended by LF on stdio. id, when not nil, replaces the frame's own.

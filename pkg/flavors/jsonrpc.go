@@ -6,43 +6,45 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
 // classifyRPC reads a JSON-RPC shaped object without a "jsonrpc" member: a
 // method and an id make a request, a method alone a notification, an id alone
-// a response, which has exactly one of result and error.
+// a response, which has exactly one of result and error. raw is valid JSON.
 func classifyRPC(_ envelope.Direction, raw json.RawMessage) (Frame, error) {
 	f := Frame{Raw: raw}
-	if i := bytes.IndexByte(raw, '{'); i < 0 || len(bytes.TrimLeft(raw[:i], " \t\r")) > 0 {
-		if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
-			return f, errors.New("a batch array: send one message per line")
-		}
+	start := envelope.SkipSpace(raw, 0)
+	switch raw[start] {
+	case '{':
+	case '[':
+		return f, errors.New("a batch array: send one message per line")
+	default:
 		return f, errors.New("not a JSON object")
 	}
 	var hasMethod, hasResult, hasError bool
-	var err error
-	gjson.ParseBytes(raw).ForEach(func(key, value gjson.Result) bool {
-		switch key.Str {
-		case "method":
+	err := envelope.EachMember(raw[start:], func(key, value []byte) error {
+		switch string(plainKey(key)) {
+		case `"method"`:
+			if hasMethod {
+				return errors.New("two methods in one frame")
+			}
 			hasMethod = true
-			if value.Type != gjson.String {
-				err = errors.New("method is not a string")
+			if value[0] != '"' {
+				return errors.New("method is not a string")
 			}
-			f.Method = value.Str
-		case "id":
+			f.Method = envelope.Unquote(value)
+		case `"id"`:
 			if f.ID != nil {
-				err = errors.New("two ids in one frame")
+				return errors.New("two ids in one frame")
 			}
-			f.ID = json.RawMessage(value.Raw)
-		case "result":
+			f.ID = value
+		case `"result"`:
 			hasResult = true
-		case "error":
+		case `"error"`:
 			hasError = true
 		}
-		return err == nil
+		return nil
 	})
 	switch {
 	case err != nil:
@@ -63,6 +65,14 @@ func classifyRPC(_ envelope.Direction, raw json.RawMessage) (Frame, error) {
 	return f, nil
 }
 
+// unescaped returns a quoted key in its plain spelling.
+func unescaped(key []byte) []byte {
+	if bytes.IndexByte(key, '\\') < 0 {
+		return key
+	}
+	return envelope.AppendString(nil, envelope.Unquote(key))
+}
+
 // checkScalarID accepts a string or an integer.
 func checkScalarID(id json.RawMessage) error {
 	if len(id) > 0 && (id[0] == '"' || !bytes.ContainsAny(id, ".eE{[ntf")) {
@@ -71,39 +81,56 @@ func checkScalarID(id json.RawMessage) error {
 	return fmt.Errorf("request id %s: want a string or an integer", id)
 }
 
-// replaceID returns raw with the value of its top-level member key replaced
-// and every other byte kept.
-func replaceID(dst []byte, raw json.RawMessage, key string, id json.RawMessage) []byte {
-	r := gjson.GetBytes(raw, key)
-	if r.Index <= 0 {
-		return append(dst, raw...)
+// replaceID appends the frame with the literal of its "id" member replaced and
+// every other byte kept.
+func replaceID(dst []byte, f Frame, id json.RawMessage) []byte {
+	if f.ID == nil || bytes.Equal(f.ID, id) {
+		return append(dst, f.Raw...)
 	}
-	dst = append(dst, raw[:r.Index]...)
+	object := f.Raw[envelope.SkipSpace(f.Raw, 0):]
+	at, end := 0, 0
+	_ = envelope.EachMember(object, func(key, value []byte) error {
+		if end == 0 && string(plainKey(key)) == `"id"` {
+			at = cap(f.Raw) - cap(value) // value is a slice of f.Raw
+			end = at + len(value)
+		}
+		return nil
+	})
+	dst = append(dst, f.Raw[:at]...)
 	dst = append(dst, id...)
-	return append(dst, raw[r.Index+len(r.Raw):]...)
+	return append(dst, f.Raw[end:]...)
+}
+
+// plainKey returns a quoted key without the escapes it does not need.
+func plainKey(key []byte) []byte {
+	if bytes.IndexByte(key, '\\') < 0 {
+		return key
+	}
+	return envelope.AppendString(nil, envelope.Unquote(key))
 }
 
 // plainCodec is the codec of a protocol whose wire messages are its logical
 // frames, one object per line.
 type plainCodec struct {
-	idKey    string
 	classify func(envelope.Direction, json.RawMessage) (Frame, error)
+	frame    [1]Frame // what Decode returned last
 }
 
-func (c plainCodec) Decode(dir envelope.Direction, wire []byte) ([]Frame, error) {
-	if !json.Valid(wire) {
+func (c *plainCodec) Decode(dir envelope.Direction, wire []byte) ([]Frame, error) {
+	if !envelope.Valid(wire) {
 		return nil, errors.New("not JSON")
 	}
 	f, err := c.classify(dir, wire)
 	if err != nil {
 		return nil, err
 	}
-	return []Frame{f}, nil
+	c.frame[0] = f
+	return c.frame[:], nil
 }
 
-func (c plainCodec) Encode(dst []byte, _ envelope.Direction, f Frame, id json.RawMessage) ([]byte, error) {
-	if id != nil && c.idKey != "" {
-		dst = replaceID(dst, f.Raw, c.idKey, id)
+func (c *plainCodec) Encode(dst []byte, _ envelope.Direction, f Frame, id json.RawMessage) ([]byte, error) {
+	if id != nil {
+		dst = replaceID(dst, f, id)
 	} else {
 		dst = append(dst, f.Raw...)
 	}

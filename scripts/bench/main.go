@@ -1,0 +1,290 @@
+// Command bench measures replay-peer against a bare Go child that echoes
+// lines, in one run, and prints the ratios. It makes its own transcripts.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sort"
+	"strconv"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "echo" {
+		echo(os.Stdin, os.Stdout)
+		return
+	}
+	peer := flag.String("peer", "replay-peer", "the replay-peer binary")
+	frames := flag.Int("frames", 300000, "outbound frames of the pipelined run")
+	trips := flag.Int("trips", 20000, "round trips of the lock-step run")
+	starts := flag.Int("starts", 40, "process starts")
+	big := flag.Int64("big", 1<<30, "size of the large transcript, in bytes; 0 skips it")
+	flag.Parse()
+	b := &bench{peer: *peer}
+	var err error
+	if b.dir, err = os.MkdirTemp("", "replay-bench-"); err != nil {
+		fail(err)
+	}
+	defer os.RemoveAll(b.dir)
+	if b.self, err = os.Executable(); err != nil {
+		fail(err)
+	}
+	fmt.Printf("%s/%s, %d cores, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	b.coldStart(*starts)
+	b.pipelined(*frames)
+	b.lockStep(*trips)
+	if *big > 0 {
+		b.large(*big)
+	}
+}
+
+type bench struct{ peer, self, dir string }
+
+// echo answers every line with the same line, flushed one by one.
+func echo(r io.Reader, w io.Writer) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	for {
+		line, err := in.ReadSlice('\n')
+		if err != nil {
+			return
+		}
+		if _, err := w.Write(line); err != nil {
+			return
+		}
+	}
+}
+
+const header = `{"type":"transcript_start","provider":"codex","protocol":"codex.app-server","version":"0.0.0","scenario":"bench"}` + "\n"
+
+func request(id int) string {
+	return fmt.Sprintf(`{"id":%d,"method":"turn/start","params":{"threadId":"019dadea-f49b-7012-aa03-534f1bfc3181","cwd":"/work","model":"scripted-model","approvalPolicy":"never","sandboxPolicy":{"type":"dangerFullAccess"},"input":[{"type":"text","text":"Respond with exactly: frame number %d of the benchmark, with some more text to make it as long as usual"}]}}`, id, id)
+}
+
+func response(id int) string {
+	return fmt.Sprintf(`{"id":%d,"result":{"turn":{"id":"019dadea-f4a8-75f0-9e95-07b357d41cfe","items":[],"status":"inProgress","error":null}}}`, id)
+}
+
+// script writes a transcript of n request and answer pairs.
+func (b *bench) script(name string, n int, pad string) string {
+	path := filepath.Join(b.dir, name)
+	f, err := os.Create(path)
+	if err != nil {
+		fail(err)
+	}
+	w := bufio.NewWriterSize(f, 1<<20)
+	io.WriteString(w, header)
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(w, `{"type":"expect_outbound","label":"turn/start","frame":%s}`+"\n", request(i))
+		fmt.Fprintf(w, `{"type":"emit_inbound","label":"turn/start","frame":%s}`+"\n", response(i))
+		if pad != "" {
+			fmt.Fprintf(w, `{"type":"emit_inbound","label":"note","frame":{"method":"note","params":{"text":%q}}}`+"\n", pad)
+		}
+	}
+	if err := w.Flush(); err != nil {
+		fail(err)
+	}
+	if err := f.Close(); err != nil {
+		fail(err)
+	}
+	return path
+}
+
+type child struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+func start(name string, args ...string) *child {
+	c := &child{cmd: exec.Command(name, args...)}
+	c.cmd.Stderr = os.Stderr
+	var err error
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		fail(err)
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		fail(err)
+	}
+	c.out = bufio.NewReaderSize(out, 1<<20)
+	if err := c.cmd.Start(); err != nil {
+		fail(err)
+	}
+	return c
+}
+
+func (c *child) end() {
+	c.in.Close()
+	io.Copy(io.Discard, c.out)
+	if err := c.cmd.Wait(); err != nil {
+		fail(fmt.Errorf("%v: %w", c.cmd.Args, err))
+	}
+}
+
+func (c *child) trip(line []byte) {
+	if _, err := c.in.Write(line); err != nil {
+		fail(err)
+	}
+	if _, err := c.out.ReadSlice('\n'); err != nil {
+		fail(err)
+	}
+}
+
+func (b *bench) coldStart(n int) {
+	path := b.script("start.ndjson", 540, "") // about 300 KB
+	info, err := os.Stat(path)
+	if err != nil {
+		fail(err)
+	}
+	line := []byte(request(1) + "\n")
+	first := func(name string, args ...string) time.Duration {
+		t := time.Now()
+		c := start(name, args...)
+		c.trip(line)
+		d := time.Since(t)
+		c.in.Close()
+		io.Copy(io.Discard, c.out)
+		c.cmd.Stderr = nil
+		c.cmd.Wait() // the rest of the transcript is not played here
+		return d
+	}
+	var bare, peer []time.Duration
+	for range n { // alternating, so that both see the same machine
+		bare = append(bare, first(b.self, "echo"))
+		peer = append(peer, first("sh", "-c", `exec "$0" serve "$1" 2>/dev/null`, b.peer, path))
+	}
+	sh := median(repeat(n, func() time.Duration { return first("sh", "-c", `exec "$0" echo`, b.self) })) - median(bare)
+	m := median(peer) - sh
+	fmt.Printf("cold start to first answer, %d KB transcript: peer %.2f ms, echo %.2f ms, ratio %.2f (target ≤ 4, ≤ 5 ms)\n",
+		info.Size()>>10, ms(m), ms(median(bare)), float64(m)/float64(median(bare)))
+}
+
+func repeat(n int, f func() time.Duration) []time.Duration {
+	var all []time.Duration
+	for range n {
+		all = append(all, f())
+	}
+	return all
+}
+
+func (b *bench) pipelined(n int) {
+	path := b.script("pipe.ndjson", n, "")
+	var all bytes.Buffer
+	for i := 1; i <= n; i++ {
+		all.WriteString(request(i))
+		all.WriteByte('\n')
+	}
+	run := func(name string, args ...string) time.Duration {
+		c := start(name, args...)
+		warm := request(1) + "\n"
+		rest := all.Bytes()[len(warm):]
+		c.trip([]byte(warm)) // started and loaded
+		t := time.Now()
+		go func() {
+			c.in.Write(rest)
+			c.in.Close()
+		}()
+		lines := 0
+		for {
+			_, err := c.out.ReadSlice('\n')
+			if err != nil {
+				break
+			}
+			lines++
+		}
+		d := time.Since(t)
+		if err := c.cmd.Wait(); err != nil {
+			fail(err)
+		}
+		if lines != n-1 {
+			fail(fmt.Errorf("%s: %d answers to %d frames", name, lines, n-1))
+		}
+		return d
+	}
+	peer, bare := run(b.peer, "serve", path), run(b.self, "echo")
+	fmt.Printf("pipelined: peer %s validated frames/s (each answered), echo %s lines/s, ratio %.2f (target ≥ 300000)\n",
+		rate(n, peer), rate(n, bare), float64(bare)/float64(peer))
+}
+
+func (b *bench) lockStep(n int) {
+	path := b.script("lock.ndjson", n, "")
+	lines := make([][]byte, n)
+	for i := range lines {
+		lines[i] = []byte(request(i+1) + "\n")
+	}
+	run := func(name string, args ...string) time.Duration {
+		c := start(name, args...)
+		trips := make([]time.Duration, 0, n)
+		for _, l := range lines {
+			t := time.Now()
+			c.trip(l)
+			trips = append(trips, time.Since(t))
+		}
+		c.end()
+		return median(trips)
+	}
+	peer, bare := run(b.peer, "serve", path), run(b.self, "echo")
+	fmt.Printf("lock-step round trip p50: peer %.1f µs, echo %.1f µs, ratio %.2f (target ≤ 2.5)\n",
+		float64(peer)/1e3, float64(bare)/1e3, float64(peer)/float64(bare))
+}
+
+func (b *bench) large(size int64) {
+	pad := string(bytes.Repeat([]byte("0123456789abcdef"), 1<<10)) // 16 KiB
+	n := int(size / int64(len(pad)+len(request(1))+len(response(1))+160))
+	path := b.script("large.ndjson", n, pad)
+	info, err := os.Stat(path)
+	if err != nil {
+		fail(err)
+	}
+	t := time.Now()
+	c := start(b.peer, "serve", path)
+	peak := 0
+	for i := 1; i <= n; i++ {
+		c.trip([]byte(request(i) + "\n"))
+		if _, err := c.out.ReadSlice('\n'); err != nil { // the note
+			fail(err)
+		}
+		if i%500 == 0 || i == n {
+			peak = max(peak, residentKB(c.cmd.Process.Pid))
+		}
+	}
+	c.end()
+	fmt.Printf("large transcript: %d MB replayed in %.1f s, peak resident %d MiB (target ≤ 64)\n",
+		info.Size()>>20, time.Since(t).Seconds(), peak>>10)
+}
+
+// residentKB reads the peak resident set of a process.
+func residentKB(pid int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := bytes.Cut(b, []byte("VmHWM:"))
+	n, _ := strconv.Atoi(string(bytes.Fields(append(rest, ' ', '0'))[0]))
+	return n
+}
+
+func median(list []time.Duration) time.Duration {
+	s := append([]time.Duration(nil), list...)
+	sort.Slice(s, func(i, j int) bool { return s[i] < s[j] })
+	return s[len(s)/2]
+}
+
+func ms(d time.Duration) float64 { return float64(d) / 1e6 }
+
+func rate(n int, d time.Duration) string {
+	return strconv.Itoa(int(float64(n) / d.Seconds()))
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "bench:", err)
+	os.Exit(1)
+}
