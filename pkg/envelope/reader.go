@@ -325,16 +325,10 @@ type record struct {
 
 func (r *Reader) members(line []byte) (record, error) {
 	var m record
-	if !Valid(line) {
-		return m, r.errorf("not JSON: %s", jsonError(line))
-	}
 	line = bytes.TrimSpace(line)
-	if line[0] != '{' {
-		return m, r.errorf("line is %s: want an object", kindOf(line))
-	}
 	typed := false
 	r.fields = r.fields[:0]
-	err := EachMember(line, func(key, value []byte) error {
+	ok, err := ValidMembers(line, func(key, value []byte) error {
 		name := fieldName(key)
 		if name == "type" {
 			if typed {
@@ -356,7 +350,15 @@ func (r *Reader) members(line []byte) (record, error) {
 		return nil
 	})
 	m.rest = r.fields
-	return m, err
+	switch {
+	case err != nil:
+		return m, err
+	case !ok:
+		return m, r.errorf("not JSON: %s", jsonError(line))
+	case line[0] != '{':
+		return m, r.errorf("line is %s: want an object", kindOf(line))
+	}
+	return m, nil
 }
 
 // fieldName decodes a key or a type, without an allocation for the usual ones.

@@ -39,10 +39,7 @@ func SkipSpace(b []byte, i int) int {
 // SkipString returns the index after the string that starts at i of valid JSON.
 func SkipString(b []byte, i int) int {
 	for i++; ; i++ {
-		for plain[b[i]] {
-			i++
-		}
-		if b[i] == '"' {
+		if i = skipPlain(b, i); b[i] == '"' {
 			return i + 1
 		}
 		i++ // the escaped byte

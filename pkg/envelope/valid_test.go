@@ -3,6 +3,7 @@ package envelope
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -21,6 +22,24 @@ func FuzzValid(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if got, want := Valid(b), json.Valid(b); got != want {
 			t.Fatalf("Valid(%q) = %v, encoding/json says %v", b, got, want)
+		}
+		// Both ways of reading members agree.
+		var one, two []string
+		collect := func(to *[]string) func(k, v []byte) error {
+			return func(k, v []byte) error { *to = append(*to, string(k), string(v)); return nil }
+		}
+		ok, err := ValidMembers(b, collect(&one))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b = bytes.TrimSpace(b); !ok || b[0] != '{' {
+			return
+		}
+		if err := EachMember(b, collect(&two)); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(one, two) {
+			t.Fatalf("members of %q: %q and %q", b, one, two)
 		}
 	})
 }

@@ -11,20 +11,12 @@ import (
 
 // classifyRPC reads a JSON-RPC shaped object without a "jsonrpc" member: a
 // method and an id make a request, a method alone a notification, an id alone
-// a response, which has exactly one of result and error. raw is valid JSON.
+// a response, which has exactly one of result and error.
 func classifyRPC(_ envelope.Direction, raw json.RawMessage) (Frame, error) {
 	f := Frame{Raw: raw}
-	start := envelope.SkipSpace(raw, 0)
-	switch raw[start] {
-	case '{':
-	case '[':
-		return f, errors.New("a batch array: send one message per line")
-	default:
-		return f, errors.New("not a JSON object")
-	}
 	var hasMethod, hasResult, hasError bool
-	err := envelope.EachMember(raw[start:], func(key, value []byte) error {
-		switch string(plainKey(key)) {
+	ok, err := envelope.ValidMembers(raw, func(key, value []byte) error {
+		switch string(unescaped(key)) {
 		case `"method"`:
 			if hasMethod {
 				return errors.New("two methods in one frame")
@@ -46,6 +38,16 @@ func classifyRPC(_ envelope.Direction, raw json.RawMessage) (Frame, error) {
 		}
 		return nil
 	})
+	if err == nil {
+		switch {
+		case !ok:
+			err = errors.New("not JSON")
+		case raw[envelope.SkipSpace(raw, 0)] == '[':
+			err = errors.New("a batch array: send one message per line")
+		case raw[envelope.SkipSpace(raw, 0)] != '{':
+			err = errors.New("not a JSON object")
+		}
+	}
 	switch {
 	case err != nil:
 		return f, err
@@ -117,9 +119,6 @@ type plainCodec struct {
 }
 
 func (c *plainCodec) Decode(dir envelope.Direction, wire []byte) ([]Frame, error) {
-	if !envelope.Valid(wire) {
-		return nil, errors.New("not JSON")
-	}
 	f, err := c.classify(dir, wire)
 	if err != nil {
 		return nil, err
