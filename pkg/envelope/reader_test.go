@@ -16,7 +16,7 @@ const testHeader = `{"type":"transcript_start","provider":"codex","protocol":"co
 
 // canonical is a transcript in canonical form with everything the format has.
 var canonical = strings.Join([]string{
-	`{"type":"transcript_start","provider":"codex","protocol":"codex.app-server","version":"0.171.0","scenario":"simple","metadata":{"model" : "gpt","n":1.0},"future":[1,{"a":null}],"other":"x"}`,
+	`{"type":"transcript_start","provider":"codex","protocol":"codex.app-server","version":"0.171.0","scenario":"simple","metadata":{"model" : "gpt","n":1.0},"future":[1,{"a":null}],"\u006fther":"x"}`,
 	`{"type":"expect_outbound","label":"initialize","group":"g","optional":true,"repeat":true,"frame":{"id":1,"method":"initialize"},"note":"kept","` + "\u00e9" + `":1e5}`,
 	`{"type":"expect_outbound","frame":null}`,
 	`{"type":"emit_inbound","label":"initialize","frame":{"id":9007199254740993,"a":1,"a":1.0,"a":1e0},"afterMs":12}`,

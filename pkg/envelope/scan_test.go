@@ -11,7 +11,7 @@ import (
 func TestUnquote(t *testing.T) {
 	tests := []struct{ quoted, want string }{
 		{`""`, ""}, {`"a"`, "a"}, {`"\"\\\/\b\f\n\r\t"`, "\"\\/\b\f\n\r\t"},
-		{`"\u00e9\u00E9"`, "\u00e9\u00e9"}, {`"\ud83d\ude00x"`, "\U0001f600x"},
+		{`"\u00e9\u00E9\u00Ff\u00aF"`, "\u00e9\u00e9\u00ff\u00af"}, {`"\ud83d\ude00x"`, "\U0001f600x"},
 		{`"\u2028"`, "\u2028"}, {"\"\xff\"", "\xff"},
 		{`"\ud800"`, "\xed\xa0\x80"}, {`"\udfffa"`, "\xed\xbf\xbfa"}, {`"\ud800\n"`, "\xed\xa0\x80\n"},
 		{`"\ud800\ud83d\ude00"`, "\xed\xa0\x80\U0001f600"},

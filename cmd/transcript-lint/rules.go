@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/replaypeer/replaypeer/internal/lint"
+	"github.com/replaypeer/replaypeer/internal/tool"
+)
+
+func rulesCommand() *cli.Command {
+	return &cli.Command{
+		Name:      "rules",
+		Usage:     "list every rule: id, severity, name, what it finds and why",
+		UsageText: "transcript-lint rules\n\nExample: transcript-lint rules",
+		Action: func(c *cli.Context) error {
+			if c.NArg() > 0 {
+				return tool.Usagef("rules takes no argument")
+			}
+			for _, r := range lint.Rules {
+				_, err := fmt.Fprintf(c.App.Writer, "%s %-7s %s\n    %s\n    %s\n", r.ID, r.Severity, r.Name, r.What, r.Why)
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}

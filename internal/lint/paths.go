@@ -1,0 +1,71 @@
+package lint
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+)
+
+// home finds home directories on Linux, macOS and Windows. What comes before
+// must not be part of the same path or of an address.
+var home = regexp.MustCompile(`(?:^|file://|[^A-Za-z0-9_./~-])((?:[A-Za-z]:)?[/\\]+Users[/\\]+[^\s/\\<>:*?|"'` + "`" + `,;()\[\]{}]+|/home/[^\s/\\<>:*?|"'` + "`" + `,;()\[\]{}]+)`)
+
+// homeMarks says whether a quoted string may hold a home directory. Escaped
+// slashes are left to the backslash that they need.
+func homeMarks(quoted []byte) bool {
+	return bytes.Contains(quoted, []byte("/home/")) || bytes.Contains(quoted, []byte("Users"))
+}
+
+// checkHomePath reports each directory once, where it first stands.
+func checkHomePath(_ *run, found report) checker {
+	type leak struct {
+		line  int
+		path  string
+		dir   string
+		lines int
+		last  int
+	}
+	var leaks []*leak
+	look := func(line int, ts []stringAt) {
+		for _, t := range ts {
+			for _, m := range home.FindAllStringSubmatch(t.text, -1) {
+				dir := strings.TrimRight(m[1], ".")
+				i := slices.IndexFunc(leaks, func(l *leak) bool { return l.dir == dir })
+				if i < 0 {
+					leaks = append(leaks, &leak{line: line, path: t.path, dir: dir})
+					i = len(leaks) - 1
+				}
+				if l := leaks[i]; l.last != line {
+					l.last = line
+					l.lines++
+				}
+			}
+		}
+	}
+	return checker{
+		header: func(h *envelope.Header) {
+			if h.Metadata != nil {
+				look(h.Line, walk("metadata", h.Metadata))
+			}
+		},
+		entry: func(s *step) {
+			look(s.line, s.texts())
+			if e, ok := s.entry.(*envelope.RuntimeExit); ok && e.Error != nil {
+				look(s.line, walk("error", e.Error))
+			}
+		},
+		end: func() {
+			for _, l := range leaks {
+				more := ""
+				if l.lines > 1 {
+					more = fmt.Sprintf(", in %d lines", l.lines)
+				}
+				found(l.line, l.path, "redact it, or record in a neutral directory", "home directory %s%s", l.dir, more)
+			}
+		},
+	}
+}

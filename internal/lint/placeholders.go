@@ -1,0 +1,144 @@
+package lint
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+)
+
+// token finds what looks like a placeholder: <word> or <word:NAME>, with the
+// brackets before it, since one more '<' is the escape for literal text.
+var token = regexp.MustCompile(`(<*)<([A-Za-z]+)(:[^<>]*)?>`)
+
+// bindName is what may stand after <bind: in a placeholder.
+var bindName = regexp.MustCompile(`^:[A-Za-z0-9_.-]+$`)
+
+// mark is one placeholder-like piece of a string.
+type mark struct {
+	word  string // "any"
+	name  string // ":NAME", or ""
+	whole bool   // it is the whole string
+}
+
+func (m mark) String() string { return "<" + m.word + m.name + ">" }
+
+// known says whether a replay understands the mark.
+func (m mark) known() bool {
+	switch m.word {
+	case "any", "workspace":
+		return m.name == ""
+	case "string", "int", "number", "bool", "uuid", "timestamp", "path":
+		return m.name == "" && m.whole
+	case "bind":
+		return bindName.MatchString(m.name)
+	}
+	return false
+}
+
+// meant says whether an unknown mark is a slip for one: it differs by a
+// letter or case, or only stands where it is no placeholder.
+func (m mark) meant() bool {
+	word := strings.ToLower(m.word)
+	switch {
+	case m.name != "":
+		return near(word, "bind", 1)
+	case near(word, "workspace", 2):
+		return true
+	}
+	return m.whole && (word == "bind" || m.word != word && (mark{word: word, whole: true}).known())
+}
+
+func marks(text string) []mark {
+	if !strings.Contains(text, "<") {
+		return nil
+	}
+	var ms []mark
+	for _, at := range token.FindAllStringSubmatchIndex(text, -1) {
+		if at[3] > at[2] {
+			continue // escaped
+		}
+		m := mark{word: text[at[4]:at[5]], whole: at[0] == 0 && at[1] == len(text)}
+		if at[6] >= 0 {
+			m.name = text[at[6]:at[7]]
+		}
+		ms = append(ms, m)
+	}
+	return ms
+}
+
+// eachMark calls fn for every mark in the strings of a wire frame.
+func eachMark(s *step, fn func(at stringAt, m mark)) {
+	if !s.wire {
+		return
+	}
+	for _, t := range s.texts() {
+		for _, m := range marks(t.text) {
+			fn(t, m)
+		}
+	}
+}
+
+// checkUnknownPlaceholder takes any whole <word> in an expectation for a
+// placeholder. Elsewhere text may well hold tags, so only slips count.
+func checkUnknownPlaceholder(_ *run, found report) checker {
+	return checker{entry: func(s *step) {
+		eachMark(s, func(at stringAt, m mark) {
+			if !at.key && !m.known() && (m.meant() || m.whole && s.dir == envelope.Out) {
+				found(s.line, at.path, "", "%s is no placeholder", m)
+			}
+		})
+	}}
+}
+
+func checkBind(_ *run, found report) checker {
+	captured := map[string]bool{}
+	return checker{entry: func(s *step) {
+		eachMark(s, func(at stringAt, m mark) {
+			if m.word != "bind" || !m.known() || captured[m.name] {
+				return
+			}
+			if s.dir == envelope.Out && m.whole && !at.key {
+				captured[m.name] = true
+				return
+			}
+			found(s.line, at.path, "", "%s is used before an outbound value captures it", m)
+		})
+	}}
+}
+
+func checkInboundPlaceholder(_ *run, found report) checker {
+	return checker{entry: func(s *step) {
+		if s.dir != envelope.In {
+			return
+		}
+		eachMark(s, func(at stringAt, m mark) {
+			if !at.key && m.whole && m.known() && m.word != "bind" && m.word != "workspace" {
+				found(s.line, at.path, "literal text of this form is written <"+m.String(), "%s in an inbound frame: the client receives it as it stands", m)
+			}
+		})
+	}}
+}
+
+// near says whether two words differ by at most n letters put in, left out,
+// changed or swapped with their neighbour.
+func near(a, b string, n int) bool {
+	if a == b {
+		return true
+	}
+	if n == 0 {
+		return false
+	}
+	i := 0
+	for i < len(a) && i < len(b) && a[i] == b[i] {
+		i++
+	}
+	a, b = a[i:], b[i:]
+	switch {
+	case a == "" || b == "":
+		return len(a)+len(b) <= n
+	case len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] && near(a[2:], b[2:], n-1):
+		return true
+	}
+	return near(a[1:], b[1:], n-1) || near(a[1:], b, n-1) || near(a, b[1:], n-1)
+}

@@ -1,0 +1,105 @@
+package lint
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+)
+
+// stringAt is one string of a line, with where it stands.
+type stringAt struct {
+	path string
+	text string
+	key  bool // an object's key, not a value
+}
+
+// texts returns the strings of the frame that may interest a rule.
+func (s *step) texts() []stringAt {
+	if !s.walked {
+		s.walked = true
+		if s.raw != nil {
+			s.strings = walk("frame", s.raw)
+		}
+	}
+	return s.strings
+}
+
+// walk returns the strings of a valid JSON value that may hold a placeholder
+// or a home directory. Paths begin with root.
+func walk(root string, raw []byte) []stringAt {
+	w := walker{b: raw, path: []byte(root)}
+	w.value(envelope.SkipSpace(raw, 0))
+	return w.found
+}
+
+// walker reads one value. Each method takes the index where its part starts
+// and returns the index after it.
+type walker struct {
+	b     []byte
+	path  []byte
+	found []stringAt
+}
+
+func (w *walker) value(i int) int {
+	b := w.b
+	switch b[i] {
+	case '"':
+		end := envelope.SkipString(b, i)
+		w.keep(b[i:end], false)
+		return end
+	case '{':
+		for i = envelope.SkipSpace(b, i+1); b[i] != '}'; {
+			end := envelope.SkipString(b, i)
+			n := len(w.path)
+			w.path = append(append(w.path, '.'), pathKey(envelope.Unquote(b[i:end]))...)
+			w.keep(b[i:end], true)
+			i = w.comma(w.value(envelope.SkipSpace(b, envelope.SkipSpace(b, end)+1)))
+			w.path = w.path[:n]
+		}
+		return i + 1
+	case '[':
+		n := len(w.path)
+		k := int64(0)
+		for i = envelope.SkipSpace(b, i+1); b[i] != ']'; k++ {
+			w.path = strconv.AppendInt(append(w.path[:n], '.'), k, 10)
+			i = w.comma(w.value(i))
+		}
+		w.path = w.path[:n]
+		return i + 1
+	default:
+		return envelope.SkipValue(b, i)
+	}
+}
+
+// comma goes past the comma after a value, or to the bracket that closes.
+func (w *walker) comma(i int) int {
+	if i = envelope.SkipSpace(w.b, i); w.b[i] == ',' {
+		i = envelope.SkipSpace(w.b, i+1)
+	}
+	return i
+}
+
+func (w *walker) keep(quoted []byte, key bool) {
+	if !bytes.ContainsAny(quoted, `<\`) && !homeMarks(quoted) {
+		return
+	}
+	w.found = append(w.found, stringAt{string(w.path), envelope.Unquote(quoted), key})
+}
+
+// pathKey escapes what separates the keys of a path.
+func pathKey(key string) string {
+	if !strings.ContainsAny(key, `.\`) {
+		return key
+	}
+	return strings.NewReplacer(`\`, `\\`, `.`, `\.`).Replace(key)
+}
+
+// lines is "1 line is" or "3 lines are".
+func lines(n int, one, many string) string {
+	if n == 1 {
+		return "1 line " + one
+	}
+	return strconv.Itoa(n) + " lines " + many
+}
