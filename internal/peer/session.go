@@ -14,9 +14,6 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
-// batch is how much output is gathered before it is written, in bytes.
-const batch = 64 << 10
-
 // session is one launch at work. Whoever has news (the reader, a timer, the
 // control socket, a signal) calls step, which runs the player until it waits.
 type session struct {
@@ -34,23 +31,16 @@ type session struct {
 	wake   *time.Timer // ends a Sleep
 	over   bool
 	exit   replay.Exit
-	ready  *staged       // files of the end, not in place yet
 	waits  []gateWait    // control connections waiting for a gate
 	told   bool          // the files of the end are in place
 	crlf   bool          // the client sent CR LF
+	more   bool          // the client's next line is at hand: nothing is written or ended before it
 	done   chan struct{} // closed when over
 
-	progress atomic.Uint64 // counts steps, for the watchdog
+	progress atomic.Uint64 // counts steps and writes, for the watchdog
 	sleeping atomic.Bool   // in a recorded pause: silence is expected
 	writing  snapshot
 	stuck    chan struct{} // closed when a write never returned; mu is lost then
-}
-
-// snapshot is the report as it stood before a write that may never return.
-type snapshot struct {
-	mu     sync.Mutex
-	report replay.Report
-	bytes  int
 }
 
 func newSession(cfg Config, script *replay.Script, p *replay.Player, f *files, stdout, stderr io.Writer) *session {
@@ -63,39 +53,39 @@ func newSession(cfg Config, script *replay.Script, p *replay.Player, f *files, s
 // run plays until the launch is over and returns the exit code.
 func (s *session) run(ctx context.Context, stdin io.Reader) int {
 	if err := s.files.write(s.player.State(), s.player.Report()); err != nil {
-		fmt.Fprintf(s.stderr, "replay-peer: %v\n", err)
+		s.say(fmt.Sprintf("replay-peer: %v\n", err))
 		return replay.ExitFailed
 	}
 	var owned sync.WaitGroup
 	ctx, cancel := context.WithCancel(ctx)
+	stopControl := func() {}
 	if s.cfg.Control != "" {
 		stop, err := s.listen()
 		if err != nil {
 			cancel()
-			fmt.Fprintf(s.stderr, "replay-peer: %v\n", err)
+			s.player.FailLaunch(err.Error())
+			s.tell()
 			return replay.ExitFailed
 		}
-		defer stop()
+		stopControl = stop
 	}
 	owned.Go(func() { s.watchdog(ctx) })
 	if s.cfg.Process {
 		owned.Go(func() { s.watchProcess(ctx) })
 	}
 	stopped := context.AfterFunc(ctx, func() { s.step(func() { s.player.Close(replay.Terminated) }) })
-	s.step(func() {})
 	go s.read(stdin) // ends with stdin; the launch does not wait for it
-	lost := false
 	select {
 	case <-s.done:
-	case <-s.stuck:
-		lost = true
+	case <-s.stuck: // whoever wants the lock waits for ever
+		stopped()
+		cancel()
+		return replay.ExitFailed
 	}
 	stopped()
 	cancel()
 	owned.Wait()
-	if lost {
-		return replay.ExitFailed
-	}
+	defer stopControl()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.wake != nil {
@@ -114,14 +104,20 @@ func (s *session) step(news func()) {
 	s.progress.Add(1)
 	s.sleeping.Store(false)
 	news()
-	s.pump()
+	if !s.over {
+		s.pump()
+	}
 	s.tellGates()
 }
 
-// pump runs the player until it waits for somebody.
+// pump runs the player until it waits for somebody. While more is set it
+// leaves what has gathered, and an end, to the call for the last line.
 func (s *session) pump() {
 	for {
 		act := s.player.Next(time.Since(s.start))
+		if s.more && act.Kind != replay.Emit && act.Kind != replay.Fail {
+			return
+		}
 		switch act.Kind {
 		case replay.Emit:
 			if !s.emit(act) {
@@ -157,71 +153,6 @@ func (s *session) pump() {
 	}
 }
 
-// emit adds one frame to the output.
-func (s *session) emit(act replay.Action) bool {
-	switch act.Channel {
-	case envelope.Protocol:
-		buf, err := s.codec.Encode(s.buf, envelope.In, act.Frame, act.ID)
-		if err != nil {
-			s.player.Illegal(act.Frame.Raw, fmt.Errorf("recorded frame can't be encoded: %v", err))
-			return true
-		}
-		s.buf = buf
-	case envelope.Stdout:
-		s.buf = append(s.buf, envelope.Unquote(act.Frame.Raw)...)
-	case envelope.Stderr:
-		if !s.flush() {
-			return false
-		}
-		io.WriteString(s.stderr, envelope.Unquote(act.Frame.Raw))
-	default:
-		s.player.Illegal(act.Frame.Raw, fmt.Errorf("channel %q", act.Channel)) // unreachable unless a Channel is added
-	}
-	if len(s.buf) < batch {
-		return true
-	}
-	return s.flush()
-}
-
-// flush writes what has gathered. It returns false when the launch is over.
-func (s *session) flush() bool {
-	if len(s.buf) == 0 {
-		return true
-	}
-	if err := s.write(s.buf); err != nil {
-		s.buf = s.buf[:0]
-		s.player.Close(replay.OutputClosed)
-		if s.player.Failed() {
-			s.fail()
-			return false
-		}
-		return true
-	}
-	if cap(s.buf) > 1<<20 {
-		s.buf = nil
-	}
-	s.buf = s.buf[:0]
-	return true
-}
-
-func (s *session) write(b []byte) error {
-	s.writing.mu.Lock()
-	s.writing.report, s.writing.bytes = *s.player.Report(), len(b)
-	s.writing.mu.Unlock()
-	if s.cfg.Split <= 0 {
-		_, err := s.stdout.Write(b)
-		return err
-	}
-	for len(b) > 0 {
-		n := min(s.cfg.Split, len(b))
-		if _, err := s.stdout.Write(b[:n]); err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
-}
-
 func (s *session) sleep(d time.Duration) {
 	s.sleeping.Store(true)
 	if s.wake != nil {
@@ -230,8 +161,9 @@ func (s *session) sleep(d time.Duration) {
 	s.wake = time.AfterFunc(d, func() { s.step(func() {}) })
 }
 
-// settle puts the files of a launch that was played to its end in place, with
-// the last frames written in between: see stage.
+// settle puts the files of a launch that was played to its end in place just
+// before the end of the last frame is written. A client that ends the peer
+// once it has that frame finds a report that knows it.
 func (s *session) settle() {
 	if s.told {
 		s.flush()
@@ -249,11 +181,10 @@ func (s *session) settle() {
 		s.player.FailLaunch(err.Error())
 		return
 	}
+	const end = 2 // "}" and LF: without them nobody takes a frame for whole
+	last := s.buf[max(len(s.buf)-end, 0):]
+	s.buf = s.buf[:len(s.buf)-len(last)]
 	if !s.flush() {
-		ready.drop()
-		return
-	}
-	if s.player.Failed() {
 		ready.drop()
 		return
 	}
@@ -262,6 +193,7 @@ func (s *session) settle() {
 		return
 	}
 	s.told = true
+	s.send(last)
 }
 
 // fail tells of a failure on every channel and ends the launch.
@@ -269,20 +201,25 @@ func (s *session) fail() {
 	if s.over {
 		return
 	}
-	r := s.player.Report()
-	if err := s.files.write(s.player.State(), r); err != nil {
-		fmt.Fprintf(s.stderr, "replay-peer: %v\n", err)
-	}
-	fmt.Fprintf(s.stderr, "replay-peer: %s", r.Text())
+	s.tell()
 	if len(s.buf) > 0 {
-		s.write(s.buf) // what was played before; the client may be gone
+		s.write(s.stdout, s.buf) // what was played before; the client may be gone
 	}
 	if req := s.player.Refusal(); req != nil && s.script.Flavor.Refusal != nil {
-		if answer := s.script.Flavor.Refusal(*req, "replay-peer: "+r.Headline()); answer != nil {
-			s.write(append(answer, '\n'))
+		if answer := s.script.Flavor.Refusal(*req, "replay-peer: "+s.player.Report().Headline()); answer != nil {
+			s.write(s.stdout, append(answer, '\n'))
 		}
 	}
 	s.finish(replay.Exit{Code: replay.ExitFailed})
+}
+
+// tell writes a failure to the files and to stderr.
+func (s *session) tell() {
+	r := s.player.Report()
+	if err := s.files.write(s.player.State(), r); err != nil {
+		s.say(fmt.Sprintf("replay-peer: %v\n", err))
+	}
+	s.say("replay-peer: " + r.Text())
 }
 
 func (s *session) finish(x replay.Exit) {
@@ -295,15 +232,11 @@ func (s *session) finish(x replay.Exit) {
 func (s *session) leave() int {
 	if !s.player.Failed() && s.files.refused() {
 		s.player.FailLaunch(errClaimed.Error())
-		r := s.player.Report()
-		if err := s.files.write(s.player.State(), r); err != nil {
-			fmt.Fprintf(s.stderr, "replay-peer: %v\n", err)
-		}
-		fmt.Fprintf(s.stderr, "replay-peer: %s", r.Text())
+		s.tell()
 		s.exit = replay.Exit{Code: replay.ExitFailed}
 	}
 	if s.exit.Stderr != "" {
-		io.WriteString(s.stderr, s.exit.Stderr)
+		s.say(s.exit.Stderr)
 	}
 	if s.exit.Signal != "" {
 		return dieBy(s.exit.Signal, s.cfg.Process)
@@ -311,58 +244,9 @@ func (s *session) leave() int {
 	return s.exit.Code
 }
 
-// watchdog ends a launch in which nothing happens for the idle timeout.
-func (s *session) watchdog(ctx context.Context) {
-	tick := time.NewTicker(max(s.cfg.IdleTimeout/20, time.Millisecond))
-	defer tick.Stop()
-	last, since := s.progress.Load(), time.Now()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if n := s.progress.Load(); n != last || s.sleeping.Load() {
-			last, since = n, time.Now()
-			continue
-		}
-		if time.Since(since) < s.cfg.IdleTimeout {
-			continue
-		}
-		if !s.mu.TryLock() {
-			s.blocked()
-			return
-		}
-		s.mu.Unlock()
-		s.step(func() { s.player.Close(replay.Idle) })
-		last, since = s.progress.Load(), time.Now()
-	}
-}
-
-// blocked ends a launch whose client does not read: the writer holds the lock
-// and will not come back.
-func (s *session) blocked() {
-	s.writing.mu.Lock()
-	r, n := s.writing.report, s.writing.bytes
-	s.writing.mu.Unlock()
-	defer close(s.stuck)
-	if r.Failure != nil {
-		return // told already; only the last words did not get through
-	}
-	r.Verdict, r.ExitCode = replay.Timeout, replay.ExitFailed
-	r.Failure = &replay.Failure{
-		Reason: "output_blocked", File: s.script.Path,
-		Message: fmt.Sprintf("the client does not read: %d bytes could not be written within the idle timeout", n),
-	}
-	st := replay.State{Version: 1, Transcript: s.script.SHA256, Launches: r.Launches, Verdict: r.Verdict}
-	if err := s.files.write(st, &r); err != nil {
-		fmt.Fprintf(s.stderr, "replay-peer: %v\n", err)
-	}
-	fmt.Fprintf(s.stderr, "replay-peer: %s", r.Text())
-}
-
 // read hands the client's lines to the player.
 func (s *session) read(stdin io.Reader) {
+	s.step(func() {}) // what comes before the client's first frame
 	limit := s.cfg.MaxLine
 	if limit <= 0 {
 		limit = envelope.MaxLine
@@ -378,11 +262,22 @@ func (s *session) read(stdin io.Reader) {
 	})
 }
 
-// lines takes complete lines, as many as one read brought.
+// lines takes complete lines, as many as one read brought. Each is played
+// before the next is looked at, so that it makes no difference how many came
+// at once.
 func (s *session) lines(lines [][]byte) {
 	s.step(func() {
-		for _, line := range lines {
+		for i, line := range lines {
 			s.line(line)
+			if i == len(lines)-1 {
+				return // step plays on
+			}
+			s.more = true
+			s.pump()
+			s.more = false
+			if s.over {
+				return
+			}
 		}
 	})
 }

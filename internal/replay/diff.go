@@ -23,17 +23,26 @@ const maxDifferences = 200
 // diff lists where actual differs from the pattern, in the pattern's order,
 // extra members last in each object. It captures nothing.
 func (b *bindings) diff(p *pattern, actual []byte, request bool) []Difference {
-	d := differ{
-		trial: trial{bound: b, actual: actual, ignored: spans(actual, p.rules.ignore)},
-	}
+	d := differ{trial: b.try(p, actual)}
 	have, _ := parseNode(actual, envelope.SkipSpace(actual, 0))
 	d.walk("", p.tree(request), have)
+	for i, w := range d.trial.later {
+		if !d.trial.parts(w.want, w.raw) {
+			d.add(d.later[i].at, "changed", w.want, d.later[i].have)
+		}
+	}
 	return d.found
 }
 
 type differ struct {
 	trial trial
 	found []Difference
+	later []laterPlace // of trial.later
+}
+
+type laterPlace struct {
+	at   string
+	have *node
 }
 
 func (d *differ) add(path, kind string, want, have *node) {
@@ -60,16 +69,21 @@ func (d *differ) walk(at string, want, have *node) {
 		for i, w := range want.items {
 			if i < len(have.items) {
 				d.walk(indexPath(at, i), w, have.items[i])
-			} else {
+			} else if !w.ignored {
 				d.add(indexPath(at, i), "missing", w, nil)
 			}
 		}
 		for i := len(want.items); i < len(have.items); i++ {
-			d.add(indexPath(at, i), "extra", nil, have.items[i])
+			if !d.trial.ignored[have.items[i].at] {
+				d.add(indexPath(at, i), "extra", nil, have.items[i])
+			}
 		}
 	default:
 		if _, ok := d.trial.value(want, have.at); !ok {
 			d.add(at, "changed", want, have)
+		}
+		if len(d.trial.later) > len(d.later) {
+			d.later = append(d.later, laterPlace{at, have})
 		}
 	}
 }
@@ -83,13 +97,14 @@ func (d *differ) object(at string, want, have *node) {
 		index[f.name] = append(index[f.name], k)
 	}
 	for _, f := range want.keys {
-		places := index[f.name]
-		if n := nth[f.name]; n < len(places) {
-			nth[f.name]++
+		name := d.trial.key(f.name)
+		places := index[name]
+		if n := nth[name]; n < len(places) {
+			nth[name]++
 			used[places[n]] = true
-			d.walk(path(at, f.name), f.value, have.keys[places[n]].value)
+			d.walk(path(at, name), f.value, have.keys[places[n]].value)
 		} else if !f.value.ignored {
-			d.add(path(at, f.name), "missing", f.value, nil)
+			d.add(path(at, name), "missing", f.value, nil)
 		}
 	}
 	for k, f := range have.keys {

@@ -20,17 +20,17 @@ func (p *Player) Receive(f flavors.Frame) {
 			p.failIllegal(f, err.Error())
 			return
 		}
-		if p.inflight[string(f.ID)] {
+		if p.inflight[idKey(f.ID)] {
 			p.failIllegal(f, "request id "+string(f.ID)+" is in flight already")
 			return
 		}
-		p.inflight[string(f.ID)] = true
+		p.inflight[idKey(f.ID)] = true
 		if msg := p.scopes.open(p.script.Flavor.Exclusive, f); msg != "" {
 			p.failIllegal(f, msg)
 			return
 		}
 	case flavors.Response:
-		done, sent := p.answered[string(f.ID)]
+		done, sent := p.answered[idKey(f.ID)]
 		switch {
 		case !sent:
 			p.failAnswer(f, "answers request "+string(f.ID)+", which the provider has not sent"+p.openRequests())
@@ -39,7 +39,7 @@ func (p *Player) Receive(f flavors.Frame) {
 			p.failAnswer(f, "answers request "+string(f.ID)+" a second time")
 			return
 		}
-		p.answered[string(f.ID)] = true
+		p.answered[idKey(f.ID)] = true
 	}
 	if p.early {
 		if msg := p.ahead(f); msg != "" {
@@ -65,8 +65,8 @@ func (p *Player) Illegal(wire []byte, err error) {
 // depends on what is left: at the end of a launch every cause is fine, and
 // after the end of input the provider still says what it has to say.
 func (p *Player) Close(c Cause) {
-	if p.Failed() || p.closed != "" {
-		return
+	if p.Failed() || p.closed != "" && c != OutputClosed {
+		return // a client that has sent all it will may still stop reading too early
 	}
 	p.closed = c
 	switch {

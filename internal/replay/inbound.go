@@ -3,6 +3,7 @@ package replay
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
@@ -10,12 +11,21 @@ import (
 // render returns the inbound frame with what stands for something else
 // replaced in its strings and keys: <workspace>, <bind:NAME>, escapes, and
 // recorded client-chosen values. Every other byte stays. The result is raw
-// itself when there is nothing to replace.
-func (b *bindings) render(raw json.RawMessage) json.RawMessage {
+// itself when there is nothing to replace. The error names a bind that nothing
+// has captured, which an optional frame that never came leaves behind.
+func (b *bindings) render(raw json.RawMessage) (json.RawMessage, error) {
 	if len(b.literals) == 0 && bytes.IndexByte(raw, '<') < 0 && !bytes.Contains(raw, []byte(`\u003`)) {
-		return raw
+		return raw, nil
 	}
-	return splice(raw, func(quoted []byte, _ bool) []byte { return b.renderString(quoted) })
+	var failed error
+	out := splice(raw, func(quoted []byte, key bool) []byte {
+		v, err := b.renderString(quoted, key)
+		if err != nil && failed == nil {
+			failed = err
+		}
+		return v
+	})
+	return out, failed
 }
 
 // splice replaces strings of valid JSON: fn returns what stands for a quoted
@@ -29,11 +39,7 @@ func splice(raw []byte, fn func(quoted []byte, key bool) []byte) []byte {
 			continue
 		}
 		end := envelope.SkipString(raw, i)
-		after := end
-		for after < len(raw) && (raw[after] == ' ' || raw[after] == '\t') {
-			after++
-		}
-		if v := fn(raw[i:end], after < len(raw) && raw[after] == ':'); v != nil {
+		if v := fn(raw[i:end], memberValue(raw, end) > 0); v != nil {
 			out = append(append(out, raw[kept:i]...), v...)
 			kept = end
 		}
@@ -45,18 +51,35 @@ func splice(raw []byte, fn func(quoted []byte, key bool) []byte) []byte {
 	return append(out, raw[kept:]...)
 }
 
+// memberValue returns where the value starts when the string that ends before
+// i is a key, 0 when it is a value itself.
+func memberValue(raw []byte, i int) int {
+	for i < len(raw) && bytes.IndexByte([]byte(" \t\r\n"), raw[i]) >= 0 {
+		i++
+	}
+	if i < len(raw) && raw[i] == ':' {
+		return envelope.SkipSpace(raw, i+1)
+	}
+	return 0
+}
+
 // renderString returns what stands for one quoted string, nil for itself.
-func (b *bindings) renderString(quoted []byte) []byte {
+func (b *bindings) renderString(quoted []byte, key bool) ([]byte, error) {
 	s := envelope.Unquote(quoted)
 	if actual, ok := b.literals[s]; ok {
-		return envelope.AppendString(nil, actual)
+		return envelope.AppendString(nil, actual), nil
 	}
 	parts, plain := parseText(s)
 	if plain {
-		return nil
+		return nil, nil
 	}
-	if len(parts) == 1 && parts[0].kind == partBind {
-		return b.names[parts[0].text]
+	for _, p := range parts {
+		if p.kind == partBind && b.names[p.text] == nil {
+			return nil, fmt.Errorf("<bind:%s> was not captured: the frame that captures it has not come", p.text)
+		}
+	}
+	if len(parts) == 1 && parts[0].kind == partBind && !key {
+		return b.names[parts[0].text], nil
 	}
 	text := ""
 	for _, p := range parts {
@@ -73,7 +96,7 @@ func (b *bindings) renderString(quoted []byte) []byte {
 			text += "<" + p.text + ">"
 		}
 	}
-	return envelope.AppendString(nil, text)
+	return envelope.AppendString(nil, text), nil
 }
 
 // sample turns a frame that stands in a transcript into one that satisfies
@@ -98,16 +121,8 @@ var samples = map[string]string{
 }
 
 func (b *bindings) sampleValue(parts []part) []byte {
-	if len(parts) == 1 {
-		switch p := parts[0]; p.kind {
-		case partTyped:
-			return []byte(samples[p.text])
-		case partBind:
-			if v, ok := b.names[p.text]; ok {
-				return v
-			}
-			return envelope.AppendString(nil, "bound "+p.text)
-		}
+	if len(parts) == 1 && parts[0].kind == partTyped {
+		return []byte(samples[parts[0].text])
 	}
 	text := ""
 	for _, p := range parts {
@@ -117,7 +132,7 @@ func (b *bindings) sampleValue(parts []part) []byte {
 		case partWorkspace:
 			text += b.workspace
 		case partBind:
-			text += bindText(b.names[p.text])
+			text += "bound " + p.text
 		}
 	}
 	return envelope.AppendString(nil, text)

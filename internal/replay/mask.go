@@ -1,9 +1,10 @@
 package replay
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
@@ -14,7 +15,7 @@ import (
 // They are compiled at first use: a peer that does not fail starts without.
 var (
 	secretShape = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}` +
+		return regexp.MustCompile(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}` +
 			`|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}` +
 			`|xox[abprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}` +
 			`|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+` +
@@ -28,27 +29,41 @@ var (
 const masked = "<masked>"
 
 // mask returns raw with credentials in its strings replaced. Values under keys
-// that name a secret are replaced whole.
+// that name a secret are replaced whole, whatever they hold.
 func mask(raw []byte) []byte {
 	if !json.Valid(raw) {
 		return secretShape().ReplaceAll(raw, []byte(masked))
 	}
-	underSecret := false
-	return splice(raw, func(quoted []byte, key bool) []byte {
-		if key {
-			underSecret = secretKey().Match(quoted[1 : len(quoted)-1])
-			return nil
+	var out []byte
+	kept := 0 // raw up to here is in out
+	put := func(from, to int, s string) {
+		out = envelope.AppendString(append(out, raw[kept:from]...), s)
+		kept = to
+	}
+	for i := 0; i < len(raw); {
+		if raw[i] != '"' {
+			i++
+			continue
 		}
-		if underSecret {
-			underSecret = false
-			return envelope.AppendString(nil, masked)
+		end := envelope.SkipString(raw, i)
+		text := envelope.Unquote(raw[i:end])
+		if secretShape().MatchString(text) {
+			put(i, end, secretShape().ReplaceAllString(text, masked))
 		}
-		if !secretShape().Match(quoted) {
-			return nil
+		i = end
+		if v := memberValue(raw, end); v > 0 && secretKey().MatchString(text) && tells(raw[v]) {
+			i = envelope.SkipValue(raw, v)
+			put(v, i, masked)
 		}
-		return secretShape().ReplaceAll(quoted, []byte(masked))
-	})
+	}
+	if kept == 0 {
+		return raw
+	}
+	return append(out, raw[kept:]...)
 }
+
+// tells says whether a value that starts with c may hold a secret.
+func tells(c byte) bool { return c != 't' && c != 'f' && c != 'n' }
 
 // Masked returns the report with credentials replaced in every frame and
 // value it holds.
@@ -83,8 +98,7 @@ func maskRaw(raw json.RawMessage) json.RawMessage {
 func maskDifferences(list []Difference) []Difference {
 	var out []Difference
 	for _, d := range list {
-		name := d.Path[bytes.LastIndexByte([]byte(d.Path), '.')+1:]
-		if secretKey().MatchString(name) {
+		if slices.ContainsFunc(strings.Split(d.Path, "."), secretKey().MatchString) {
 			d.Expected, d.Actual = maskWhole(d.Expected), maskWhole(d.Actual)
 		}
 		d.Expected, d.Actual = maskRaw(d.Expected), maskRaw(d.Actual)
@@ -94,7 +108,7 @@ func maskDifferences(list []Difference) []Difference {
 }
 
 func maskWhole(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || raw[0] != '"' {
+	if len(raw) == 0 || !tells(raw[0]) {
 		return raw
 	}
 	return json.RawMessage(`"` + masked + `"`)

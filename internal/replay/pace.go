@@ -82,12 +82,12 @@ func (c *pacer) played(now time.Duration) {
 // gates hold playing at labels, or everywhere while paused.
 type gates struct {
 	hold     []gate
-	seen     map[string]int // how often each held label was passed
+	seen     map[string]int // how often each label was passed, by all launches
 	paused   bool
 	steps    int // entries that may pass while paused
 	open     bool
 	reached  string
-	released map[string]int // releases given before the gate was reached
+	released map[gate]int // releases given before the gate was reached
 }
 
 type gate struct {
@@ -95,40 +95,69 @@ type gate struct {
 	nth   int // 0 for every occurrence
 }
 
-func newGates(s *Script, hold []string) (gates, error) {
-	g := gates{seen: map[string]int{}, released: map[string]int{}}
+// newGates reads the settings of a launch that starts at entry number at.
+func newGates(s *Script, hold []string, at int) (gates, error) {
+	g := gates{seen: map[string]int{}, released: map[gate]int{}}
 	for _, h := range hold {
 		if !s.HasLabel(h) {
 			return g, fmt.Errorf("hold %q: %s has no entry with this label", h, s.Path)
 		}
-		label, nth := h, 0
-		if s.labels[h] == 0 {
-			label, nth = splitLabel(h)
+		if s.labels[h] > 0 {
+			g.hold = append(g.hold, gate{h, 0})
+			continue
 		}
+		label, nth := splitLabel(h)
 		g.hold = append(g.hold, gate{label, nth})
+	}
+	if len(hold) == 0 || at == 0 {
+		return g, nil
+	}
+	f, err := s.open(0)
+	if err != nil {
+		return g, err
+	}
+	defer f.close()
+	for range at {
+		e, err := f.next()
+		if err != nil || e == nil {
+			return g, err
+		}
+		_, label := e.Position()
+		g.seen[label]++
 	}
 	return g, nil
 }
 
 // held says whether the entry with the label, at the cursor, is held back.
 func (g *gates) held(label string) bool {
-	if g.open {
-		return false
+	if !g.open {
+		g.reached = ""
+		g.open = g.pass(label)
 	}
-	g.reached = ""
-	for _, h := range g.hold {
-		if h.label != label || h.nth != 0 && h.nth != g.seen[label]+1 {
-			continue
-		}
-		if g.released[label] > 0 {
-			g.released[label]--
-			g.open = true
-			break
-		}
+	if !g.open {
 		g.reached = label
 		return true
 	}
 	return g.paused && g.steps == 0
+}
+
+// pass says whether no gate holds the label, or a release given before opens
+// it.
+func (g *gates) pass(label string) bool {
+	nth := g.seen[label] + 1
+	for _, h := range g.hold {
+		if h.label != label || h.nth != 0 && h.nth != nth {
+			continue
+		}
+		for _, r := range []gate{{label, nth}, {label, 0}} {
+			if g.released[r] > 0 {
+				g.released[r]--
+				return true
+			}
+		}
+		return false
+	}
+	return true
 }
 
 // passed moves on to the next entry.
@@ -143,6 +172,22 @@ func (g *gates) passed(label string) {
 	}
 }
 
+// release opens the gate r now, or when it is reached.
+func (g *gates) release(r gate) bool {
+	for _, h := range g.hold {
+		if h.label != r.label || h.nth != 0 && r.nth != 0 && h.nth != r.nth {
+			continue
+		}
+		if g.reached == r.label && (r.nth == 0 || r.nth == g.seen[r.label]+1) {
+			g.open, g.reached = true, ""
+		} else {
+			g.released[r]++
+		}
+		return true
+	}
+	return false
+}
+
 // Pause holds everything from the next entry on.
 func (p *Player) Pause() { p.gates.paused, p.gates.steps = true, 0 }
 
@@ -152,19 +197,11 @@ func (p *Player) Resume() { p.gates.paused = false }
 // Step lets one entry pass while paused.
 func (p *Player) Step() { p.gates.steps++ }
 
-// Release opens the gate at the label, once: now, or when it is reached. The
-// error says that there is no such gate.
+// Release opens the gate at LABEL or LABEL#N, once: now, or when it is
+// reached. The error says that there is no such gate.
 func (p *Player) Release(label string) error {
-	base, _ := splitLabel(label)
-	for _, h := range p.gates.hold {
-		if h.label != label && h.label != base {
-			continue
-		}
-		if p.gates.reached == h.label {
-			p.gates.open, p.gates.reached = true, ""
-		} else {
-			p.gates.released[h.label]++
-		}
+	base, nth := splitLabel(label)
+	if p.gates.release(gate{label, 0}) || p.gates.release(gate{base, nth}) {
 		return nil
 	}
 	return fmt.Errorf("no gate at label %q", label)

@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
@@ -25,7 +23,6 @@ type node struct {
 	items   []*node // for nodeArray
 	ignored bool    // left out of comparison; may be absent
 	present bool    // any value, but there must be one (request ids)
-	chosen  bool    // a string of the client's own choice: bound at first use
 }
 
 type field struct {
@@ -51,19 +48,19 @@ type pattern struct {
 	exact bool
 	root  *node // built on first need
 	rules *rules
-	sites []string // paths of client-chosen values in this frame
+	sites []place // of client-chosen values in this frame
 }
 
 // rules are what relaxes comparison for a whole transcript.
 type rules struct {
-	ignore    []string // gjson paths
-	idKey     string   // top-level key of request ids; "" for none
+	ignore    []place
+	idKey     string // top-level key of request ids; "" for none
 	workspace string
 }
 
 // compile prepares an expectation. The tree is built later, when bytes alone
 // do not decide.
-func compile(raw json.RawMessage, r *rules, sites []string) *pattern {
+func compile(raw json.RawMessage, r *rules, sites []place) *pattern {
 	p := &pattern{raw: raw, rules: r, sites: sites}
 	p.exact = len(r.ignore) == 0 && len(sites) == 0 && bytes.IndexByte(raw, '<') < 0 && bytes.Index(raw, []byte(`\u003`)) < 0
 	return p
@@ -83,7 +80,8 @@ func (p *pattern) tree(skipID bool) *node {
 			}
 		}
 	}
-	p.root.finish(spans(p.raw, p.rules.ignore), spans(p.raw, p.sites), p.rules.workspace)
+	p.root.resolveKeys(p.rules.workspace)
+	p.root.finish(places(p.raw, p.rules.ignore))
 	return p.root
 }
 
@@ -134,40 +132,27 @@ func parseNode(b []byte, i int) (*node, int) {
 	}
 }
 
-// spans returns the start offsets of the values that gjson paths name in raw.
-func spans(raw []byte, paths []string) map[int]bool {
-	var at map[int]bool
-	add := func(i int) {
-		if i > 0 {
-			if at == nil {
-				at = map[int]bool{}
-			}
-			at[i] = true
-		}
+// resolveKeys puts the workspace into keys.
+func (n *node) resolveKeys(workspace string) {
+	for k := range n.keys {
+		n.keys[k].name = keyName(n.keys[k].name, workspace)
+		n.keys[k].value.resolveKeys(workspace)
 	}
-	for _, p := range paths {
-		r := gjson.GetBytes(raw, p)
-		add(r.Index)
-		for _, i := range r.Indexes {
-			add(i)
-		}
+	for _, v := range n.items {
+		v.resolveKeys(workspace)
 	}
-	return at
 }
 
-// finish marks the nodes that start at the given offsets, puts the workspace
-// into keys and prepares objects for searching.
-func (n *node) finish(ignored, chosen map[int]bool, workspace string) {
+// finish marks the nodes that start at the given offsets and prepares objects
+// for searching.
+func (n *node) finish(ignored map[int]bool) {
 	n.ignored = ignored[n.at]
-	n.chosen = chosen[n.at] && n.kind == nodeString
 	const large = 16
 	if len(n.keys) > large {
 		n.byName = make(map[string][]int, len(n.keys))
 	}
-	for k := range n.keys {
-		f := &n.keys[k]
-		f.name = keyName(f.name, workspace)
-		f.value.finish(ignored, chosen, workspace)
+	for k, f := range n.keys {
+		f.value.finish(ignored)
 		if n.byName != nil {
 			n.byName[f.name] = append(n.byName[f.name], k)
 			n.twice = n.twice || len(n.byName[f.name]) > 1
@@ -178,7 +163,7 @@ func (n *node) finish(ignored, chosen map[int]bool, workspace string) {
 		}
 	}
 	for _, v := range n.items {
-		v.finish(ignored, chosen, workspace)
+		v.finish(ignored)
 	}
 }
 
@@ -218,6 +203,49 @@ type trial struct {
 	ignored  map[int]bool
 	names    map[string]json.RawMessage
 	literals map[string]string
+	later    []waiting
+}
+
+// waiting is a string around a name that the frame had not captured yet when
+// it was compared: keys come in any order.
+type waiting struct {
+	want *node
+	raw  []byte
+}
+
+// try returns a trial of actual, with client-chosen values captured.
+func (b *bindings) try(p *pattern, actual []byte) trial {
+	t := trial{bound: b, actual: actual, ignored: places(actual, p.rules.ignore)}
+	for _, s := range p.sites {
+		t.choose(p.raw, s)
+	}
+	return t
+}
+
+// choose binds the recorded literals at a place to what the client chose.
+func (t *trial) choose(recorded []byte, site place) {
+	var have []int
+	site.find(t.actual, envelope.SkipSpace(t.actual, 0), func(i int) { have = append(have, i) })
+	site.find(recorded, envelope.SkipSpace(recorded, 0), func(i int) {
+		if len(have) == 0 {
+			return
+		}
+		at := have[0]
+		have = have[1:]
+		if recorded[i] != '"' || t.actual[at] != '"' {
+			return
+		}
+		lit := envelope.Unquote(recorded[i:envelope.SkipString(recorded, i)])
+		if _, plain := parseText(lit); !plain {
+			return
+		}
+		if _, ok := t.literal(lit); !ok {
+			if t.literals == nil {
+				t.literals = map[string]string{}
+			}
+			t.literals[lit] = envelope.Unquote(t.actual[at:envelope.SkipString(t.actual, at)])
+		}
+	})
 }
 
 // match says whether actual is what the pattern wants, and takes over what it
@@ -226,10 +254,14 @@ func (b *bindings) match(p *pattern, actual []byte, request bool) bool {
 	if p.exact && len(b.literals) == 0 && bytes.Equal(p.raw, actual) {
 		return true
 	}
-	t := trial{bound: b, actual: actual, ignored: spans(actual, p.rules.ignore)}
-	_, ok := t.value(p.tree(request), envelope.SkipSpace(actual, 0))
-	if !ok {
+	t := b.try(p, actual)
+	if _, ok := t.value(p.tree(request), envelope.SkipSpace(actual, 0)); !ok {
 		return false
+	}
+	for _, w := range t.later {
+		if !t.parts(w.want, w.raw) {
+			return false
+		}
 	}
 	for name, v := range t.names {
 		b.names[name] = bytes.Clone(v)
@@ -280,7 +312,7 @@ func (t *trial) object(n *node, i int) (int, bool) {
 	next := 0 // where the search starts: members mostly come in recorded order
 	for i = envelope.SkipSpace(b, i+1); b[i] != '}'; {
 		end := envelope.SkipString(b, i)
-		at := n.find(b[i:end], seen, next)
+		at := t.find(n, b[i:end], seen, next)
 		i = envelope.SkipSpace(b, envelope.SkipSpace(b, end)+1)
 		ok := true
 		switch {
@@ -310,10 +342,18 @@ func (t *trial) object(n *node, i int) (int, bool) {
 
 // find returns the index of the first member with the quoted name that was
 // not seen yet, -1 when there is none.
-func (n *node) find(quoted []byte, seen []bool, next int) int {
+func (t *trial) find(n *node, quoted []byte, seen []bool, next int) int {
 	raw := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(raw, '\\') >= 0 {
 		raw = []byte(envelope.Unquote(quoted))
+	}
+	if t.chosen() {
+		for k := range n.keys {
+			if !seen[k] && t.key(n.keys[k].name) == string(raw) {
+				return k
+			}
+		}
+		return -1
 	}
 	if !n.twice && next < len(n.keys) && n.keys[next].name == string(raw) && !seen[next] {
 		return next
@@ -334,6 +374,17 @@ func (n *node) find(quoted []byte, seen []bool, next int) int {
 	return -1
 }
 
+// chosen says whether any client-chosen value is bound.
+func (t *trial) chosen() bool { return len(t.bound.literals)+len(t.literals) > 0 }
+
+// key is what stands for a recorded key.
+func (t *trial) key(name string) string {
+	if v, ok := t.literal(name); ok {
+		return v
+	}
+	return name
+}
+
 func (t *trial) array(n *node, i int) (int, bool) {
 	b := t.actual
 	if b[i] != '[' {
@@ -341,32 +392,33 @@ func (t *trial) array(n *node, i int) (int, bool) {
 	}
 	k := 0
 	for i = envelope.SkipSpace(b, i+1); b[i] != ']'; k++ {
-		if k >= len(n.items) {
-			return i, false
-		}
-		var ok bool
-		if i, ok = t.value(n.items[k], i); !ok {
+		switch {
+		case k < len(n.items):
+			var ok bool
+			if i, ok = t.value(n.items[k], i); !ok {
+				return i, false
+			}
+		case t.ignored[i]:
+			i = envelope.SkipValue(b, i)
+		default:
 			return i, false
 		}
 		if i = envelope.SkipSpace(b, i); b[i] == ',' {
 			i = envelope.SkipSpace(b, i+1)
 		}
 	}
-	return i + 1, k == len(n.items)
+	for ; k < len(n.items); k++ {
+		if !n.items[k].ignored {
+			return i, false
+		}
+	}
+	return i + 1, true
 }
 
-// str compares a literal string; a client-chosen one is captured at first use
-// and compared with what was captured from then on.
+// str compares a literal string, or what the client chose in its place.
 func (t *trial) str(n *node, raw []byte) bool {
 	if want, ok := t.literal(n.str); ok {
 		return want == envelope.Unquote(raw)
-	}
-	if n.chosen {
-		if t.literals == nil {
-			t.literals = map[string]string{}
-		}
-		t.literals[n.str] = envelope.Unquote(raw)
-		return true
 	}
 	return bytes.Equal(n.raw, raw) || envelope.Unquote(raw) == n.str
 }
@@ -393,6 +445,19 @@ func (t *trial) text(n *node, raw []byte) bool {
 	if raw[0] != '"' {
 		return false
 	}
+	for _, p := range n.parts {
+		if p.kind != partBind {
+			continue
+		}
+		if _, ok := t.name(p.text); !ok {
+			t.later = append(t.later, waiting{n, raw})
+			return true
+		}
+	}
+	return t.parts(n, raw)
+}
+
+func (t *trial) parts(n *node, raw []byte) bool {
 	return matchParts(n.parts, envelope.Unquote(raw), func(p part) (string, bool) {
 		if p.kind == partWorkspace {
 			return t.bound.workspace, true
@@ -439,7 +504,7 @@ func equalValues(a, b []byte) bool {
 		return true
 	}
 	n, _ := parseNode(a, envelope.SkipSpace(a, 0))
-	n.finish(nil, nil, "<workspace>")
+	n.finish(nil)
 	n.plain()
 	t := trial{bound: &bindings{}, actual: b}
 	_, ok := t.value(n, envelope.SkipSpace(b, 0))

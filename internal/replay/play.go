@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -31,7 +32,7 @@ func (p *Player) Next(now time.Duration) Action {
 				}
 				return Action{Kind: Wait}
 			}
-			p.compare()
+			p.compare(now)
 			continue
 		}
 		if p.peek == nil {
@@ -114,28 +115,37 @@ func (p *Player) newExpectation(e *envelope.ExpectOutbound, index int) (*expecta
 	if err != nil {
 		return nil, p.script.errorf(e.Line, "%v", err)
 	}
-	return &expectation{entry: e, index: index, frame: f, pattern: compile(e.Frame, p.rules, sites(p.script.Flavor.Chosen, f))}, nil
+	chosen, err := sites(p.script.Flavor.Chosen, f)
+	if err != nil {
+		return nil, p.script.errorf(e.Line, "%v", err) // unreachable unless the flavor has a bad path
+	}
+	return &expectation{entry: e, index: index, frame: f, pattern: compile(e.Frame, p.rules, chosen)}, nil
 }
 
 // sites returns the paths of places that apply to an outbound frame.
-func sites(places []flavors.Place, f flavors.Frame) []string {
-	var paths []string
-	for _, pl := range places {
+func sites(list []flavors.Place, f flavors.Frame) ([]place, error) {
+	var paths []place
+	for _, pl := range list {
 		if pl.Dir == envelope.Out && (pl.Method == "*" || pl.Method == f.Method) {
-			paths = append(paths, pl.Path)
+			p, err := parsePlace(pl.Path)
+			if err != nil {
+				return nil, err
+			}
+			paths = append(paths, p)
 		}
 	}
-	return paths
+	return paths, nil
 }
 
 // compare takes the oldest frame and finds what it meets: the expectation at
 // the cursor, else an optional one, else a repeated one.
-func (p *Player) compare() {
+func (p *Player) compare(now time.Duration) {
 	f := p.dequeue()
 	for i, x := range p.window {
 		if p.matches(x, f) {
 			p.window = slices.Delete(p.window, i, i+1)
 			p.meet(x, f)
+			p.pacer.played(now) // recorded delays count from the frame's arrival
 			return
 		}
 	}
@@ -165,6 +175,9 @@ func (p *Player) compareLoose(f flavors.Frame) bool {
 		if p.matches(x, f) {
 			p.optional = slices.Delete(p.optional, i, i+1)
 			p.meet(x, f)
+			if p.ended { // it was counted as skipped
+				p.report.Entries.Skipped -= 1 + len(x.held)
+			}
 			for _, e := range x.held {
 				p.again = append(p.again, emission{entry: e, id: x.id})
 				x.answers = append(x.answers, e)
@@ -176,6 +189,9 @@ func (p *Player) compareLoose(f flavors.Frame) bool {
 	for _, x := range p.repeats {
 		if p.matches(x, f) {
 			p.report.Outbound.Repeated++
+			if len(x.answers) == 0 && slices.Contains(p.asked, x) {
+				x.repeated = append(x.repeated, f.ID)
+			}
 			for _, e := range x.answers {
 				p.again = append(p.again, emission{entry: e, id: f.ID, repeated: true})
 			}
@@ -233,6 +249,10 @@ func (p *Player) correlate(e *envelope.EmitInbound) (id []byte, emit bool) {
 	}
 	if x.entry.Repeat {
 		x.answers = append(x.answers, e)
+		for _, id := range x.repeated {
+			p.again = append(p.again, emission{entry: e, id: id, repeated: true})
+		}
+		x.repeated = nil
 	}
 	return x.id, true
 }
@@ -251,18 +271,23 @@ func (p *Player) emit(em emission) Action {
 		act.Frame = flavors.Frame{Raw: e.Frame}
 		return act
 	}
-	f, err := p.script.Flavor.Classify(envelope.In, p.bound.render(e.Frame))
+	raw, err := p.bound.render(e.Frame)
+	if err != nil {
+		p.invalid(p.script.errorf(e.Line, "%v", err))
+		return Action{Kind: Fail}
+	}
+	f, err := p.script.Flavor.Classify(envelope.In, raw)
 	if err != nil {
 		p.invalid(p.script.errorf(e.Line, "%v", err)) // unreachable unless substitution broke it
 		return Action{Kind: Fail}
 	}
 	switch f.Kind {
 	case flavors.Request:
-		p.answered[string(f.ID)] = false
+		p.answered[idKey(f.ID)] = false
 	case flavors.Response:
 		if em.id != nil {
-			delete(p.inflight, string(em.id))
-			p.scopes.close(string(em.id))
+			delete(p.inflight, idKey(em.id))
+			p.scopes.close(idKey(em.id))
 		}
 	}
 	act.Frame = f
@@ -287,7 +312,16 @@ func typeOf(e envelope.Entry) string {
 // by id where frames carry one, else by method.
 func sameRequest(request, response flavors.Frame) bool {
 	if response.ID != nil || request.ID != nil {
-		return bytes.Equal(request.ID, response.ID)
+		return idKey(request.ID) == idKey(response.ID)
 	}
 	return request.Method == response.Method
+}
+
+// idKey spells a request id in one way: two strings are the same id when they
+// mean the same, however they are escaped.
+func idKey(id json.RawMessage) string {
+	if bytes.IndexByte(id, '\\') >= 0 && id[0] == '"' {
+		return string(envelope.AppendString(nil, envelope.Unquote(id)))
+	}
+	return string(id)
 }

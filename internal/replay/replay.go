@@ -87,6 +87,8 @@ type expectation struct {
 	id      json.RawMessage         // the actual request id, once met
 	held    []*envelope.EmitInbound // answers to an optional request that has not come
 	answers []*envelope.EmitInbound // answers given, kept for repeat
+	// repeated are ids of further requests that came before the answer.
+	repeated []json.RawMessage
 }
 
 func (x *expectation) request() bool { return x.frame.Kind == flavors.Request }
@@ -175,7 +177,7 @@ func New(s *Script, opt Options, st State) (*Player, error) {
 		},
 	}
 	var err error
-	if p.gates, err = newGates(s, opt.Hold); err != nil {
+	if p.gates, err = newGates(s, opt.Hold, st.Cursor); err != nil {
 		return nil, err
 	}
 	if p.feed, err = s.open(st.Cursor); err != nil {

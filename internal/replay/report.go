@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -106,14 +107,23 @@ type Nearest struct {
 
 // Encode returns the report as one JSON line.
 func (r *Report) Encode() []byte {
-	b, err := json.Marshal(r)
+	b, err := encodeLine(r)
 	if err != nil {
 		// unreachable unless a raw frame is not JSON; the verdict must still be told
 		bare := *r
 		bare.Failure = &Failure{Reason: "report", Message: err.Error()}
-		b, _ = json.Marshal(&bare)
+		b, _ = encodeLine(&bare)
 	}
-	return append(b, '\n')
+	return b
+}
+
+// encodeLine is json.Marshal that leaves <any> and its like readable, and LF.
+func encodeLine(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return b.Bytes(), err
 }
 
 // ReadReport reads a report file.

@@ -36,7 +36,7 @@ func (s *scopes) open(exclusive []flavors.Place, f flavors.Frame) string {
 		if s.busy == nil {
 			s.busy = map[string]string{}
 		}
-		s.busy[key] = string(f.ID)
+		s.busy[key] = idKey(f.ID)
 	}
 	return ""
 }

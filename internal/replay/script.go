@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,7 +33,7 @@ type Script struct {
 	Outbound int // of them, expect_outbound
 	CRLF     int // lines that ended in CR LF
 
-	ignore  []string
+	ignore  []place
 	labels  map[string]int // how often each occurs
 	maxLine int
 	entries []envelope.Entry // nil when the file is large
@@ -96,14 +95,18 @@ func (s *Script) readIgnore() error {
 	if !list.Exists() {
 		return nil
 	}
-	bad := !list.IsArray()
-	list.ForEach(func(_, v gjson.Result) bool {
-		bad = bad || v.Type != gjson.String || v.Str == ""
-		s.ignore = append(s.ignore, v.Str)
-		return !bad
-	})
-	if bad {
+	if !list.IsArray() {
 		return s.errorf(s.Header.Line, "metadata.match.ignore: want a list of paths")
+	}
+	for _, v := range list.Array() {
+		if v.Type != gjson.String {
+			return s.errorf(s.Header.Line, "metadata.match.ignore: %s is not a path", v.Raw)
+		}
+		p, err := parsePlace(v.Str)
+		if err != nil {
+			return s.errorf(s.Header.Line, "metadata.match.ignore: %v", err)
+		}
+		s.ignore = append(s.ignore, p)
 	}
 	return nil
 }
@@ -241,9 +244,10 @@ func (c *bindCheck) each(raw json.RawMessage, capture bool) error {
 		parts, _ := parseText(envelope.Unquote(quoted))
 		for _, p := range parts {
 			switch {
-			case p.kind != partBind || c.captured[p.text] || err != nil:
-			case key:
-				err = fmt.Errorf("<bind:%s> in a key: only values can be bound", p.text)
+			case p.kind != partBind || err != nil:
+			case key && capture:
+				err = fmt.Errorf("<bind:%s> in an outbound key: only values are bound and compared", p.text)
+			case c.captured[p.text]:
 			case capture && len(parts) == 1:
 				c.captured[p.text] = true
 			case capture:
@@ -272,7 +276,7 @@ func exitOf(e *envelope.RuntimeExit) Exit {
 		x.Code = 1
 	}
 	var d exitError
-	if len(e.Error) == 0 {
+	if len(e.Error) == 0 || string(e.Error) == "null" {
 		return x
 	}
 	dec := json.NewDecoder(bytes.NewReader(e.Error))
@@ -290,6 +294,3 @@ func exitOf(e *envelope.RuntimeExit) Exit {
 	x.Signal, x.Stderr = d.Signal, d.Stderr
 	return x
 }
-
-// errInvalid marks errors of the transcript found while playing.
-var errInvalid = errors.New("invalid transcript")

@@ -67,10 +67,15 @@ func (c *selfClient) play(p *Player) error {
 		case Closing:
 			p.Close(EndOfInput)
 		case Emit:
-			if act.Channel == envelope.Protocol && act.Frame.Kind == flavors.Response && act.ID != nil {
-				if recorded := string(act.Frame.ID); act.Frame.ID != nil && c.ids[recorded] != string(act.ID) {
-					return fmt.Errorf("%s: answer %s went to request %s", c.script.Path, recorded, act.ID)
-				}
+			if act.Channel != envelope.Protocol || act.Frame.Kind != flavors.Response {
+				continue
+			}
+			recorded := string(act.Frame.ID)
+			switch {
+			case act.ID == nil:
+				return c.script.errorf(p.previous.Line, "inbound response %s answers no open request", recorded)
+			case act.Frame.ID != nil && c.ids[recorded] != string(act.ID):
+				return c.script.errorf(p.previous.Line, "answer %s went to request %s", recorded, act.ID)
 			}
 		case Quit, Fail:
 			return nil

@@ -45,11 +45,11 @@ func ReadState(b []byte) (State, error) {
 
 // Encode returns the state as one JSON line.
 func (st State) Encode() []byte {
-	b, err := json.Marshal(st)
+	b, err := encodeLine(st)
 	if err != nil {
-		b = []byte("{}") // unreachable unless a bound value is not JSON
+		b = []byte("{}\n") // unreachable unless a bound value is not JSON
 	}
-	return append(b, '\n')
+	return b
 }
 
 // Claim says whether one more launch of the script may start from the state;

@@ -90,8 +90,11 @@ func merge(parts []part) []part {
 // placeholder reads one placeholder at the start of s and returns its length,
 // 0 when there is none.
 func placeholder(s string, typed bool) (part, int) {
-	end := strings.IndexByte(s, '>')
-	if end < 0 {
+	end := 1
+	for end < len(s) && (s[end] == ':' || nameByte(s[end])) {
+		end++
+	}
+	if end == len(s) || s[end] != '>' {
 		return part{}, 0
 	}
 	name := s[1:end]
@@ -113,12 +116,16 @@ func placeholder(s string, typed bool) (part, int) {
 
 func bindName(s string) bool {
 	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c != '_' && c != '-' && c != '.' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+		if !nameByte(s[i]) {
 			return false
 		}
 	}
 	return s != ""
+}
+
+// nameByte says whether c may stand in a name: of a bind, or in a path.
+func nameByte(c byte) bool {
+	return c == '_' || c == '-' || c == '.' || c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z'
 }
 
 // matchParts says whether actual is the parts in order, anchored at both
@@ -155,21 +162,19 @@ func matchParts(parts []part, actual string, value func(part) (string, bool)) bo
 	if !strings.HasPrefix(actual, first.text) || first.boundary && !atBoundary(actual, len(first.text)) {
 		return false
 	}
-	actual = actual[len(first.text):]
-	if !strings.HasSuffix(actual, last.text) {
+	from, to := len(first.text), len(actual)-len(last.text)
+	if to < from || actual[to:] != last.text {
 		return false
 	}
-	actual = actual[:len(actual)-len(last.text)]
 	for _, p := range pieces[1:] {
-		from := 0
 		for {
-			i := strings.Index(actual[from:], p.text)
+			i := strings.Index(actual[from:to], p.text)
 			if i < 0 {
 				return false
 			}
 			end := from + i + len(p.text)
 			if !p.boundary || atBoundary(actual, end) {
-				actual = actual[end:]
+				from = end
 				break
 			}
 			from += i + 1
@@ -181,12 +186,7 @@ func matchParts(parts []part, actual string, value func(part) (string, bool)) bo
 // atBoundary says whether a path that ends before s[i] ends there as a whole:
 // "/tmp/ws" does in "/tmp/ws/a" and not in "/tmp/ws2".
 func atBoundary(s string, i int) bool {
-	if i >= len(s) {
-		return true
-	}
-	c := s[i]
-	return c != '_' && c != '-' && c != '.' && c < 0x80 &&
-		(c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	return i >= len(s) || s[i] < 0x80 && !nameByte(s[i])
 }
 
 // typed says whether a raw JSON value is of a placeholder's type.

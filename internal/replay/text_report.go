@@ -14,10 +14,11 @@ const maxShown = 300
 // what was wanted and what came, then help. Values are cut and secrets masked.
 // It is "" when nothing failed.
 func (r *Report) Text() string {
-	f := r.Failure
-	if f == nil {
+	if r.Failure == nil {
 		return ""
 	}
+	r = r.Masked()
+	f := r.Failure
 	var b strings.Builder
 	b.WriteString(r.Headline())
 	b.WriteByte('\n')

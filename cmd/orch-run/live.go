@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/replaypeer/replaypeer/internal/scenario"
+	"github.com/replaypeer/replaypeer/internal/tool"
+)
+
+func liveCommand(ctx context.Context) *cli.Command {
+	return &cli.Command{
+		Name:  "live",
+		Usage: "play a scenario on the orchestrator with the real provider",
+		UsageText: "orch-run live --scenario S --provider P [flags] -- CMD ARGS…\n\n" +
+			"Example: orch-run live --scenario simple --provider codex --record codex.ndjson -- codex app-server",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "scenario", Usage: "scenario to play"},
+			&cli.StringFlag{Name: "provider", Usage: "provider that CMD is"},
+			&cli.StringFlag{Name: "dir", Usage: "folder of NAME/scenario.yaml; default those built in"},
+			&cli.StringFlag{Name: "record", Usage: "record the provider to `FILE`, which must not exist"},
+			&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"},
+			&cli.StringFlag{Name: "keep", Usage: "keep event log, projection and database below `DIR`"},
+			&cli.BoolFlag{Name: "json", Usage: "one JSON object a line"},
+		},
+		Action: func(c *cli.Context) error { return liveAction(ctx, c) },
+	}
+}
+
+func liveAction(ctx context.Context, c *cli.Context) error {
+	name, provider := c.String("scenario"), c.String("provider")
+	switch {
+	case name == "" || provider == "":
+		return tool.Usagef("live needs --scenario and --provider")
+	case c.NArg() == 0:
+		return tool.Usagef("live needs the provider's command after --")
+	}
+	live := &scenario.Live{Command: c.Args().Slice(), Source: c.String("source")}
+	if live.Source != "live" && live.Source != "scripted-model" {
+		return tool.Usagef("source %q: want live or scripted-model", live.Source)
+	}
+	if err := setRecord(live, c.String("record")); err != nil {
+		return err
+	}
+	dir, err := openDir(c.String("dir"))
+	if err != nil {
+		return err
+	}
+	defer dir.close()
+	tasks, err := choose(dir.scenarios, []string{name}, []string{provider})
+	if err != nil {
+		return err
+	}
+	cfg := scenario.Config{Live: live, Keep: c.String("keep"), Env: os.Environ()}
+	out := newPrinter(c.App.Writer, c.Bool("json"))
+	totals := scenario.Count(play(ctx, tasks, cfg, out.result))
+	if err := out.totals(totals); err != nil {
+		return err
+	}
+	if !totals.Good() {
+		return tool.Bad
+	}
+	return nil
+}
+
+// setRecord makes the provider be recorded to file. An older recording is
+// never added to.
+func setRecord(live *scenario.Live, file string) error {
+	if file == "" {
+		return nil
+	}
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = fmt.Errorf("%s exists: remove it first", file)
+		}
+		return &tool.ExitError{Code: 2, Err: err}
+	}
+	abs, err := filepath.Abs(file) // the recorder is started in the workspace
+	if err != nil {
+		return err
+	}
+	recorder, err := findTool("replay-record")
+	if err != nil {
+		return err
+	}
+	if recorder == "" {
+		return tool.Usagef("--record needs replay-record beside orch-run or on PATH")
+	}
+	live.Record, live.Recorder = abs, recorder
+	return nil
+}

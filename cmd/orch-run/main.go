@@ -1,0 +1,53 @@
+// Command orch-run drives the real orchestrator through recorded scenarios,
+// or through a live provider, and says what it kept.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/replaypeer/replaypeer/internal/peer"
+	"github.com/replaypeer/replaypeer/internal/tool"
+)
+
+func main() { os.Exit(start()) }
+
+// start is main without the exit. Started through a link that a run made, the
+// program is not orch-run but the provider.
+func start() int {
+	cfg, linked, err := peer.Linked(os.Args[0])
+	switch {
+	case err != nil:
+		fmt.Fprintf(os.Stderr, "orch-run: %v\n", err)
+		return 2
+	case linked:
+		if cfg.Workspace == "" {
+			cfg.Workspace, _ = os.Getwd() // "" fails where the transcript names the workspace
+		}
+		return peer.Serve(context.Background(), cfg, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return orchRun(ctx, os.Args, os.Stdin, os.Stdout, os.Stderr)
+}
+
+func orchRun(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	app := &cli.App{
+		Name:  "orch-run",
+		Usage: "drive the real orchestrator through recorded scenarios",
+		UsageText: "orch-run run [--scenario S]… [--provider P]… [--dir DIR]\n" +
+			"orch-run live --scenario S --provider P [--record FILE] -- CMD ARGS…\n" +
+			"orch-run events|projection --db FILE [--thread T]\n\n" +
+			"Example: orch-run run --scenario simple --provider codex --keep out",
+		Commands: []*cli.Command{
+			runCommand(ctx), liveCommand(ctx), eventsCommand(ctx), projectionCommand(ctx),
+		},
+	}
+	return tool.Main(app, args, stdin, stdout, stderr)
+}

@@ -1,0 +1,40 @@
+// Command replay-record taps a live provider and writes a transcript, checks
+// transcripts against themselves, and serves scripted models to record with.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/replaypeer/replaypeer/internal/proc"
+	"github.com/replaypeer/replaypeer/internal/tool"
+)
+
+func main() {
+	signal.Notify(make(chan os.Signal, 1), brokenPipe...) // a closed stdout is an error to handle, not our end
+	var ended proc.Exit
+	code := replayRecord(os.Args, os.Stdin, os.Stdout, os.Stderr, &ended)
+	if ended.Signal != "" && code == ended.Status() {
+		proc.Reraise(ended.Signal)
+	}
+	os.Exit(code)
+}
+
+// replayRecord runs the command line. A provider that was recorded leaves in
+// ended how it ended.
+func replayRecord(args []string, stdin io.Reader, stdout, stderr *os.File, ended *proc.Exit) int {
+	app := &cli.App{
+		Name:  "replay-record",
+		Usage: "record a live provider",
+		UsageText: "replay-record stdio --provider P --scenario S -o FILE [flags] -- CMD ARGS…\n" +
+			"replay-record check FILE…\n" +
+			"replay-record model --script FILE [--listen ADDR]\n\n" +
+			"Example: replay-record stdio --provider codex --scenario simple -o simple.ndjson -- codex app-server",
+		Commands: []*cli.Command{stdioCommand(context.Background(), stdout, ended), checkCommand(), modelCommand(context.Background())},
+	}
+	return tool.Main(app, args, stdin, stdout, stderr)
+}

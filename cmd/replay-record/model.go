@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/replaypeer/replaypeer/internal/model"
+	"github.com/replaypeer/replaypeer/internal/tool"
+)
+
+func modelCommand(ctx context.Context) *cli.Command {
+	return &cli.Command{
+		Name:  "model",
+		Usage: "serve a scripted model on loopback",
+		UsageText: "replay-record model --script FILE [--listen ADDR] [--log FILE] [--until-eof]\n\n" +
+			"Example: replay-record model --script transcripts/simple/model.yaml --listen 127.0.0.1:8700\n\n" +
+			"Prints its URL when it listens. Speaks the OpenAI Responses API below /v1.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "script", Usage: "what the model says"},
+			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "loopback address"},
+			&cli.StringFlag{Name: "log", Usage: "write every request to `FILE`, one JSON object a line"},
+			&cli.BoolFlag{Name: "until-eof", Usage: "end when stdin ends, too"},
+		},
+		Action: func(c *cli.Context) error { return modelAction(ctx, c) },
+	}
+}
+
+func modelAction(ctx context.Context, c *cli.Context) error {
+	if c.String("script") == "" || c.NArg() > 0 {
+		return tool.Usagef("model needs --script, and no arguments")
+	}
+	script, err := model.Load(c.String("script"))
+	if err != nil {
+		return err
+	}
+	var log io.Writer
+	if name := c.String("log"); name != "" {
+		f, err := os.Create(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		log = f
+	}
+	listener, err := listenLoopback(c.String("listen"))
+	if err != nil {
+		return err
+	}
+	note := func(text string) { fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", c.App.Name, text) }
+	server := &http.Server{Handler: model.New(script, log, note)}
+
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if c.Bool("until-eof") {
+		ctx = untilEOF(ctx, c.App.Reader)
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	fmt.Fprintf(c.App.Writer, "http://%s\n", listener.Addr())
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve model: %w", err)
+	case <-ctx.Done():
+	}
+	server.Close() // clients that wait in a hold must not keep it
+	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve model: %w", err)
+	}
+	return nil
+}
+
+// listenLoopback listens on an address that no other machine reaches.
+func listenLoopback(addr string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, tool.Usagef("listen address: %v", err)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, tool.Usagef("listen address %s: want a loopback address", addr)
+	}
+	return net.Listen("tcp", addr)
+}
+
+// untilEOF returns a context that ends when r does.
+func untilEOF(ctx context.Context, r io.Reader) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		io.Copy(io.Discard, r) // how it ends does not matter
+	}()
+	return ctx
+}

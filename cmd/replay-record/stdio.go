@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/urfave/cli/v2"
+
+	"github.com/replaypeer/replaypeer/internal/proc"
+	"github.com/replaypeer/replaypeer/internal/record"
+	"github.com/replaypeer/replaypeer/internal/replay"
+	"github.com/replaypeer/replaypeer/internal/tool"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
+)
+
+func stdioCommand(ctx context.Context, stdout *os.File, ended *proc.Exit) *cli.Command {
+	return &cli.Command{
+		Name:  "stdio",
+		Usage: "be the provider's stand-in on stdin and stdout, run the real one, record both ways",
+		UsageText: "replay-record stdio --provider P --scenario S -o FILE [flags] -- CMD ARGS…\n\n" +
+			"Example: replay-record stdio --provider codex --scenario simple -o simple.ndjson -- codex app-server\n\n" +
+			"Returns the provider's exit code, or ends by its signal; 3 when the recording does not hold.",
+		Flags: []cli.Flag{
+			&cli.StringFlag{Name: "provider", Usage: "provider that CMD is"},
+			&cli.StringFlag{Name: "protocol", Usage: "protocol it speaks; default the provider's usual one"},
+			&cli.StringFlag{Name: "scenario", Usage: "name of what is recorded"},
+			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "transcript to write, which must not exist"},
+			&cli.StringFlag{Name: "model", Usage: "model for the metadata; default what the traffic tells"},
+			&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"},
+			&cli.StringFlag{Name: "workspace", Usage: "directory written as <workspace>; default the working directory"},
+			&cli.StringSliceFlag{Name: "metadata", Usage: "`KEY=VALUE` for the metadata, repeatable"},
+			&cli.BoolFlag{Name: "append", Usage: "add a further process to the transcript where it exists"},
+			&cli.BoolFlag{Name: "force", Usage: "replace the transcript where it exists"},
+		},
+		Action: func(c *cli.Context) error { return stdioAction(ctx, c, stdout, ended) },
+	}
+}
+
+func stdioAction(ctx context.Context, c *cli.Context, stdout *os.File, ended *proc.Exit) error {
+	o, err := stdioOptions(c)
+	if err != nil {
+		return err
+	}
+	command := proc.Config{Path: c.Args().First(), Args: c.Args().Tail()}
+	res, err := record.Stdio(ctx, o, command, record.Streams{
+		Stdin: c.App.Reader, Stdout: stdout, Stderr: c.App.ErrWriter, Signals: proc.Signals,
+	})
+	*ended = res.Exit
+	var rejected *record.RejectedError
+	switch {
+	case errors.As(err, &rejected):
+		return &tool.ExitError{Code: 3, Err: err}
+	case err != nil:
+		return err
+	case !res.Exit.Success():
+		return &tool.ExitError{Code: res.Exit.Status()} // the provider has said what it had to say
+	}
+	return nil
+}
+
+func stdioOptions(c *cli.Context) (record.Options, error) {
+	o := record.Options{
+		Path:      c.String("output"),
+		Provider:  c.String("provider"),
+		Scenario:  c.String("scenario"),
+		Model:     c.String("model"),
+		Source:    c.String("source"),
+		Recorder:  tool.BuildVersion(),
+		Workspace: c.String("workspace"),
+		Home:      os.Getenv("HOME"),
+		Tmp:       os.Getenv("TMPDIR"),
+		Force:     c.Bool("force"),
+		Append:    c.Bool("append"),
+		Check:     replay.SelfCheck,
+	}
+	switch {
+	case o.Provider == "" || o.Scenario == "" || o.Path == "":
+		return o, tool.Usagef("stdio needs --provider, --scenario and -o")
+	case c.NArg() == 0:
+		return o, tool.Usagef("stdio needs the provider's command after --")
+	case o.Source != "live" && o.Source != "scripted-model":
+		return o, tool.Usagef("source %q: want live or scripted-model", o.Source)
+	case o.Force && o.Append:
+		return o, tool.Usagef("--force and --append exclude each other")
+	}
+	var err error
+	if o.Flavor, err = flavorOf(o.Provider, c.String("protocol")); err != nil {
+		return o, err
+	}
+	if o.Flavor.Transport != flavors.Stdio {
+		return o, tool.Usagef("%s does not speak on stdin and stdout", o.Flavor.Protocol)
+	}
+	if o.Workspace == "" {
+		if o.Workspace, err = os.Getwd(); err != nil {
+			return o, err
+		}
+	}
+	for _, kv := range c.StringSlice("metadata") {
+		key, value, ok := strings.Cut(kv, "=")
+		if !ok || key == "" || value == "" {
+			return o, tool.Usagef("metadata %q: want KEY=VALUE", kv)
+		}
+		if record.OwnMetadata(key) {
+			return o, tool.Usagef("metadata %s is written by the recorder", key)
+		}
+		o.Metadata = append(o.Metadata, [2]string{key, value})
+	}
+	return o, nil
+}
+
+func flavorOf(provider, protocol string) (*flavors.Flavor, error) {
+	if protocol == "" {
+		f, err := flavors.ByProvider(provider)
+		if err != nil {
+			return nil, tool.Usagef("%v", err)
+		}
+		return f, nil
+	}
+	f, err := flavors.ByProtocol(protocol)
+	if err != nil {
+		return nil, tool.Usagef("%v", err)
+	}
+	return f, nil
+}

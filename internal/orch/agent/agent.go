@@ -1,0 +1,44 @@
+// Package agent holds the adapters between the orchestrator's port and real
+// providers: one file family per provider over a shared base for agents that
+// speak line-delimited JSON-RPC on stdio.
+//
+//	rpc.go      one conversation: pending calls, requests of the peer, one writer
+//	stdio.go    the process it runs on, and what a dead one had to say
+//	events.go   the unbounded queue behind AgentSession.Events
+//	codex*.go   codex app-server
+//
+// An adapter's frames depend on nothing but what it was asked to do and what
+// the provider said before: no clock, no randomness. That is what lets a
+// recording stand in for the provider.
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/replaypeer/replaypeer/internal/orch"
+)
+
+// providers lists the adapters by provider name.
+var providers = []struct {
+	name string
+	make func(command, env []string) orch.Agent
+}{
+	{"codex", func(command, env []string) orch.Agent {
+		return NewCodex(CodexConfig{Command: command, Env: env})
+	}},
+}
+
+// New returns the adapter of a provider. command starts the provider's
+// process, nil means the provider's usual command; env is its environment as
+// KEY=value, nil means the caller's.
+func New(provider string, command, env []string) (orch.Agent, error) {
+	var known []string
+	for _, p := range providers {
+		if p.name == provider {
+			return p.make(command, env), nil
+		}
+		known = append(known, p.name)
+	}
+	return nil, fmt.Errorf("unknown provider %q: want %s", provider, strings.Join(known, ", "))
+}

@@ -1,0 +1,117 @@
+package orch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ingestAll ingests a session's events, one after the other, each when its
+// threads have no due effect, until the session's end or Shutdown.
+func (o *Orchestrator) ingestAll(ss *session) {
+	failures := 0
+	for {
+		arrived, changed := ss.arrived.wait(), o.changed.wait()
+		head, done := ss.head()
+		if head == nil && done {
+			return
+		}
+		var err error
+		if head != nil {
+			err = o.ingestHead(ss, head)
+		}
+		switch {
+		case o.ctx.Err() != nil:
+			return
+		case head == nil:
+			select {
+			case <-arrived:
+			case <-o.ctx.Done():
+				return
+			}
+		case err == nil:
+			failures = 0
+		case errors.Is(err, errBusy):
+			select {
+			case <-changed:
+			case <-o.ctx.Done():
+				return
+			}
+		default:
+			// The event stays where it is: a fact of the provider is not lost
+			// to a full disk. Later events queue up behind it.
+			failures++
+			o.log.Error("ingest provider event", "session", ss.id, "error", err)
+			select {
+			case <-o.clock.After(backoff(failures)):
+			case <-o.ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// ingestHead ingests an event if it is still the oldest; errBusy when one of
+// its threads has a due effect.
+func (o *Orchestrator) ingestHead(ss *session, event *queued) error {
+	ss.ingest.Lock()
+	defer ss.ingest.Unlock()
+	if head, _ := ss.head(); head != event {
+		return nil // an effect drained the queue
+	}
+	return o.ingestOne(o.ctx, ss, event.event, true)
+}
+
+// drain ingests all that is queued without waiting for effects. An effect
+// calls it that found its session ended.
+func (o *Orchestrator) drain(ctx context.Context, ss *session) error {
+	ss.ingest.Lock()
+	defer ss.ingest.Unlock()
+	for {
+		head, _ := ss.head()
+		if head == nil {
+			return nil
+		}
+		if err := o.ingestOne(ctx, ss, head.event, false); err != nil {
+			return err
+		}
+	}
+}
+
+// ingestOne stores what the oldest event means and takes it from the queue.
+// The caller holds ss.ingest. After an error it can be called again.
+func (o *Orchestrator) ingestOne(ctx context.Context, ss *session, event ProviderEvent, whenIdle bool) error {
+	threads := ss.concerned(event)
+	if len(threads) == 0 && whenIdle {
+		// Perhaps a thread that a running effect is about to own.
+		ss.mu.Lock()
+		bound := slices.Clone(ss.bound)
+		ss.mu.Unlock()
+		for _, thread := range bound {
+			if err := o.idle(ctx, thread); err != nil {
+				return err
+			}
+		}
+		threads = ss.concerned(event)
+	}
+	if len(threads) == 0 {
+		o.log.Debug("provider event of an unknown thread", "session", ss.id, "event", fmt.Sprintf("%T", event))
+	}
+	for _, thread := range threads {
+		_, err := o.commit(ctx, about{threadID: thread, whenIdle: whenIdle}, func(d *draft) error {
+			return ingest(d, ss.source, event)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if _, ok := event.(SessionEnded); ok {
+		o.sessions.remove(ss)
+	}
+	ss.mu.Lock()
+	ss.queue[0] = nil
+	ss.queue = ss.queue[1:]
+	ss.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,134 @@
+// Package sqlite keeps the orchestrator's events, receipts, projections and
+// effects in one SQLite file.
+//
+// One connection writes, a few read. The file is in WAL mode, so readers see
+// the last commit and never wait for the writer; every commit is synced to
+// disk before it counts. One process may write to a file at a time; a second
+// one is not locked out, but its commits fail with orch.ErrConflict.
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver
+)
+
+// Store is an open database. It implements orch.Store.
+type Store struct {
+	writer *sql.DB // one connection
+	reader *sql.DB
+}
+
+// Open opens or creates the database at path. A new file is readable by its
+// owner only, since conversations are private.
+func Open(ctx context.Context, path string) (*Store, error) {
+	s, err := open(ctx, path)
+	if err != nil {
+		return nil, fmt.Errorf("open store %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, path string) (*Store, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := file.Close(); err != nil {
+		return nil, err
+	}
+	s := &Store{}
+	if s.writer, err = connect(path, 1, url.Values{"_txlock": {"immediate"}}); err != nil {
+		return nil, err
+	}
+	if s.reader, err = connect(path, 4, url.Values{"mode": {"ro"}}); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := migrate(ctx, s.writer); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func connect(path string, connections int, query url.Values) (*sql.DB, error) {
+	query["_pragma"] = []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)"}
+	if query.Get("mode") == "ro" {
+		query["_pragma"] = []string{"busy_timeout(10000)"}
+	}
+	address := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
+	db, err := sql.Open("sqlite", address.String())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return db, nil
+}
+
+// Close closes the database.
+func (s *Store) Close() error {
+	var errs []error
+	for _, db := range []*sql.DB{s.reader, s.writer} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// write runs f in a write transaction.
+func (s *Store) write(ctx context.Context, f func(*sql.Tx) error) error {
+	return transact(ctx, s.writer, nil, f)
+}
+
+// read runs f in a transaction that sees one state of the database.
+func (s *Store) read(ctx context.Context, f func(*sql.Tx) error) error {
+	return transact(ctx, s.reader, &sql.TxOptions{ReadOnly: true}, f)
+}
+
+func transact(ctx context.Context, db *sql.DB, options *sql.TxOptions, f func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, options)
+	if err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
+			return err
+		}
+		return err
+	}
+	return tx.Commit()
+}
+
+// rows scans every row of a query with scan.
+func rows(ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) error, query string, args ...any) error {
+	found, err := tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer found.Close()
+	for found.Next() {
+		if err := scan(found); err != nil {
+			return err
+		}
+	}
+	return found.Err()
+}
+
+// Times of events are RFC 3339 text, as in the payloads; times of effects are
+// milliseconds, to be compared.
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+func unstamp(text string) (time.Time, error) { return time.Parse(time.RFC3339Nano, text) }

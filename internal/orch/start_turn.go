@@ -1,0 +1,192 @@
+package orch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// startTurn brings a run to its provider: baseline checkpoint, session,
+// provider thread, then the turn. Each step writes its facts only while the
+// run still waits for its start. A step that fails ends the run, which then
+// says why; the effect itself is not tried again.
+func (o *Orchestrator) startTurn(ctx context.Context, threadID string, args effectPayload) error {
+	run, err := o.currentRun(ctx, threadID, args, "starting")
+	if err != nil {
+		return err
+	}
+	if err := o.baseline(ctx, threadID, args); err != nil {
+		return err
+	}
+	err = o.giveTurn(ctx, threadID, run, args)
+	if err == nil || errors.Is(err, errNotCurrent) || ctx.Err() != nil {
+		return err
+	}
+	failed := o.guarded(ctx, threadID, args, []string{"starting", "running"}, func(d *draft, run Run) error {
+		endAttempt(d, run, "failed", err.Error())
+		return nil
+	})
+	return errors.Join(err, failed)
+}
+
+// giveTurn opens the session and thread and starts the turn.
+func (o *Orchestrator) giveTurn(ctx context.Context, threadID string, run Run, args effectPayload) error {
+	var thread AppThread
+	var known ProviderThread
+	var text string
+	var messages int
+	err := o.read(ctx, threadID, func(p *Projection) error {
+		thread = p.Thread
+		known = p.providerThreadOf(run.ProviderInstanceID)
+		message, ok := lookup(p, p.Messages, run.UserMessageID)
+		if !ok {
+			return fmt.Errorf("run %s has no user message", run.ID)
+		}
+		text, messages = message.Text, len(p.Messages)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	options := ThreadOptions{
+		Cwd: string(thread.WorktreePath), Model: run.ModelSelection.Model, Options: run.ModelSelection.Options,
+		RuntimeMode: thread.RuntimeMode, InteractionMode: thread.InteractionMode,
+	}
+	ss, err := o.openSession(ctx, threadID, run.ProviderInstanceID, SessionConfig{
+		Cwd: options.Cwd, Model: options.Model, RuntimeMode: options.RuntimeMode,
+		InteractionMode: options.InteractionMode,
+	})
+	if err != nil {
+		return err
+	}
+	native, fresh, err := o.openThread(ctx, ss, known, options)
+	if err != nil {
+		return err
+	}
+	ss.own(native.ID, threadID)
+	err = o.guarded(ctx, threadID, args, []string{"starting"}, func(d *draft, run Run) error {
+		putThreadOpened(d, ss.source, run, native, fresh && messages > 1, known)
+		if handoff, ok := lookup(d.p, d.p.ContextHandoffs, string(d.run(run.ID).ContextHandoffID)); ok {
+			text = withHandoff(handoff, text)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = ss.agent.StartTurn(ctx, TurnInput{
+		NativeThreadID: native.ID, AttemptID: args.AttemptID, MessageID: run.UserMessageID,
+		Text: text, Options: options,
+	})
+	if err != nil {
+		return fmt.Errorf("start turn: %w", err)
+	}
+	return nil
+}
+
+// openThread returns the provider's thread for an app thread: the one that is
+// loaded, else the resumed one, else a new one. fresh tells a new one.
+func (o *Orchestrator) openThread(ctx context.Context, ss *session, known ProviderThread, options ThreadOptions) (native NativeThread, fresh bool, err error) {
+	if ref := known.NativeThreadRef; ref != nil {
+		if ss.owns(ref.NativeID) {
+			return NativeThread{ID: ref.NativeID}, false, nil
+		}
+		if ss.source.capabilities.Resume {
+			native, err = ss.agent.ResumeThread(ctx, ref.NativeID, options)
+			if err == nil {
+				return native, false, nil
+			}
+			if !errors.Is(err, ErrResume) {
+				return native, false, fmt.Errorf("resume thread: %w", err)
+			}
+			o.log.Warn("provider refused to resume a thread", "thread", ref.NativeID, "error", err)
+		}
+	}
+	if native, err = ss.agent.StartThread(ctx, options); err != nil {
+		return native, false, fmt.Errorf("start thread: %w", err)
+	}
+	return native, true, nil
+}
+
+// putThreadOpened stores the provider thread that a run goes to. lost is true
+// when it is new though the conversation is not: then the provider is told
+// what came before, and the thread it lost is closed.
+func putThreadOpened(d *draft, s source, run Run, native NativeThread, lost bool, known ProviderThread) {
+	id := providerThreadID(s.driver, native.ID)
+	thread, ok := lookup(d.p, d.p.ProviderThreads, id)
+	if !ok {
+		thread = ProviderThread{
+			ID: id, Driver: s.driver, ProviderInstanceID: s.instance, AppThreadID: d.p.Thread.ID,
+			NativeThreadRef: &NativeRef{s.driver, native.ID, "strong"}, HandoffIDs: []string{}, CreatedAt: d.now,
+		}
+	}
+	if lost && known.ID != "" && known.ID != id {
+		known.Status, known.UpdatedAt = "closed", d.now
+		d.put(known)
+	}
+	thread.ProviderSessionID, thread.Status, thread.UpdatedAt = Ref(s.sessionID), "active", d.now
+	if native.Head != "" {
+		thread.NativeConversationHeadRef = &NativeRef{s.driver, native.Head, "strong"}
+	}
+	if lost {
+		run, thread = putFullHandoff(d, run, thread, known)
+	}
+	d.put(thread)
+	attempt, _ := lookup(d.p, d.p.Attempts, string(run.ActiveAttemptID))
+	attempt.ProviderThreadID = Ref(id)
+	d.put(attempt)
+	root, _ := lookup(d.p, d.p.Nodes, attempt.RootNodeID)
+	root.ProviderThreadID = Ref(id)
+	d.put(root)
+	run.ProviderThreadID = Ref(id)
+	d.put(run)
+}
+
+// providerThreadOf is the provider thread that an instance continues: the last
+// one of the app thread's own that is not closed. Zero when there is none.
+func (p *Projection) providerThreadOf(instance string) ProviderThread {
+	for _, thread := range slices.Backward(p.ProviderThreads) {
+		if thread.ProviderInstanceID == instance && thread.OwnerNodeID == "" && thread.Status != "closed" {
+			return thread
+		}
+	}
+	return ProviderThread{}
+}
+
+// currentRun returns the run of an effect, or errNotCurrent.
+func (o *Orchestrator) currentRun(ctx context.Context, threadID string, args effectPayload, statuses ...string) (Run, error) {
+	var run Run
+	err := o.read(ctx, threadID, func(p *Projection) error {
+		var ok bool
+		if run, ok = p.current(args, statuses); !ok {
+			return errNotCurrent
+		}
+		return nil
+	})
+	return run, err
+}
+
+// guarded commits facts of an effect, if its run is still current.
+func (o *Orchestrator) guarded(ctx context.Context, threadID string, args effectPayload, statuses []string, write func(*draft, Run) error) error {
+	return o.fact(ctx, threadID, func(d *draft) error {
+		run, ok := d.p.current(args, statuses)
+		if !ok {
+			return errNotCurrent
+		}
+		return write(d, run)
+	})
+}
+
+// current returns the run of an effect if it has one of the statuses and its
+// attempt is the active one.
+func (p *Projection) current(args effectPayload, statuses []string) (Run, bool) {
+	run, ok := lookup(p, p.Runs, args.RunID)
+	return run, ok && string(run.ActiveAttemptID) == args.AttemptID && slices.Contains(statuses, run.Status)
+}
+
+// run is a run as the draft has it now.
+func (d *draft) run(id string) Run {
+	run, _ := lookup(d.p, d.p.Runs, id)
+	return run
+}

@@ -1,0 +1,190 @@
+package peer
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/replaypeer/replaypeer/internal/replay"
+)
+
+// A peer of these tests is a process: the test binary, started again with its
+// Config in the environment or through a link.
+const (
+	childConfig = "PEER_TEST_CONFIG" // the child's Config, as JSON
+	childMiddle = "PEER_TEST_MIDDLE" // be a process between test and peer
+)
+
+// patience bounds everything a test waits for. Nothing is measured by it.
+const patience = 60 * time.Second
+
+func TestMain(m *testing.M) {
+	cfg, linked, err := Linked(os.Args[0])
+	switch text := os.Getenv(childConfig); {
+	case os.Getenv(childMiddle) != "":
+		os.Exit(middle())
+	case text != "":
+		err = json.Unmarshal([]byte(text), &cfg)
+	case !linked:
+		os.Exit(m.Run())
+	}
+	if err == nil {
+		err = FromEnv(&cfg, os.Getenv)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	cfg.Process = true
+	if cfg.Workspace == "" {
+		cfg.Workspace = workspace
+	}
+	os.Exit(Serve(context.Background(), cfg, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// process is a peer at work and the client's ends of its pipes.
+type process struct {
+	cmd    *exec.Cmd
+	in     *os.File // to its stdin
+	out    *os.File // from its stdout
+	lines  *bufio.Reader
+	stderr string // file
+	ctx    context.Context
+	waited bool
+}
+
+// startPeer starts a peer in dir, where file names of cfg are looked up.
+func startPeer(t testing.TB, dir string, cfg Config, args ...string) *process {
+	t.Helper()
+	text, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return startBinary(t, dir, []string{childConfig + "=" + string(text)}, exe, args...)
+}
+
+func startBinary(t testing.TB, dir string, env []string, exe string, args ...string) *process {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	inRead, inWrite := pipe(t)
+	outRead, outWrite := pipe(t)
+	stderr, err := os.CreateTemp(t.TempDir(), "stderr")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, exe, args...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = inRead, outWrite, stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	inRead.Close()
+	outWrite.Close()
+	stderr.Close()
+	deadline, _ := ctx.Deadline()
+	outRead.SetReadDeadline(deadline)
+	inWrite.SetWriteDeadline(deadline)
+	p := &process{cmd: cmd, in: inWrite, out: outRead, lines: bufio.NewReader(outRead), stderr: stderr.Name(), ctx: ctx}
+	t.Cleanup(func() {
+		cancel()
+		p.in.Close()
+		p.out.Close()
+		if !p.waited {
+			cmd.Wait()
+		}
+	})
+	return p
+}
+
+func pipe(t testing.TB) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, w
+}
+
+func (p *process) send(line []byte) error {
+	_, err := p.in.Write(append(bytes.Clone(line), '\n'))
+	return err
+}
+
+// recv reads one line, without its end.
+func (p *process) recv() (string, error) {
+	line, err := p.lines.ReadString('\n')
+	return strings.TrimSuffix(line, "\n"), err
+}
+
+// rest reads stdout to its end.
+func (p *process) rest() (string, error) {
+	b, err := io.ReadAll(p.lines)
+	return string(b), err
+}
+
+// wait returns how the process ended: its exit code, or the signal.
+func (p *process) wait(t testing.TB) (code int, sig syscall.Signal) {
+	t.Helper()
+	err := p.cmd.Wait()
+	p.waited = true
+	if p.ctx.Err() != nil {
+		t.Fatalf("the peer hangs; stderr:\n%s", p.errors(t))
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if st := p.cmd.ProcessState.Sys().(syscall.WaitStatus); st.Signaled() {
+		return -1, st.Signal()
+	}
+	return p.cmd.ProcessState.ExitCode(), 0
+}
+
+func (p *process) errors(t testing.TB) string { return readFile(t, p.stderr) }
+
+func readFile(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func writeFile(t testing.TB, path, text string) string {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func readReport(t testing.TB, dir, name string) *replay.Report {
+	t.Helper()
+	r, err := replay.ReadReport(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// firstLine is where a failure says what it is.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
+}

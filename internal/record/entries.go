@@ -1,0 +1,215 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
+)
+
+// translator turns the messages of one provider process into entries. Only
+// the writing goroutine uses it.
+type translator struct {
+	flavor *flavors.Flavor
+	codec  flavors.Codec
+	scrub  *scrubber
+	redact func(envelope.Direction, json.RawMessage) json.RawMessage
+
+	labels map[string]string   // open requests: direction and id to their label
+	open   map[string][]string // the same where frames carry no ids: direction to labels, oldest first
+	last   time.Time           // of the entry before
+	facts  map[string]string   // what Flavor.Probe told; the first word counts
+}
+
+func newTranslator(o *Options) *translator {
+	return &translator{
+		flavor: o.Flavor,
+		codec:  o.Flavor.NewCodec(),
+		scrub:  newScrubber(o),
+		redact: o.Redact,
+		labels: map[string]string{},
+		open:   map[string][]string{},
+		facts:  map[string]string{},
+	}
+}
+
+// write adds what a message stands for to the recording.
+func (t *translator) write(out *output, m message) {
+	for _, e := range t.entries(m) {
+		out.append(e)
+	}
+}
+
+func (t *translator) entries(m message) []envelope.Entry {
+	switch m.from {
+	case fromClient:
+		return t.outbound(m)
+	case fromStdout:
+		return t.inbound(m)
+	case fromStderr:
+		return []envelope.Entry{t.text(m, envelope.Stderr)}
+	default:
+		return []envelope.Entry{exitEntry(*m.end)}
+	}
+}
+
+// outbound records what is no frame of the protocol as well: as it stands
+// where it is JSON, else as a string. Such a transcript fails its check.
+func (t *translator) outbound(m message) []envelope.Entry {
+	wire := bytes.TrimSpace(m.line)
+	if len(wire) == 0 {
+		return nil
+	}
+	frames, err := t.codec.Decode(envelope.Out, wire)
+	if err != nil {
+		raw := json.RawMessage(wire)
+		if !json.Valid(wire) {
+			raw = quote(wire)
+		}
+		frames = []flavors.Frame{{Kind: flavors.Notification, Raw: raw}}
+	}
+	entries := make([]envelope.Entry, 0, len(frames))
+	for _, f := range frames {
+		t.probe(envelope.Out, f)
+		entries = append(entries, &envelope.ExpectOutbound{
+			Label: t.label(envelope.Out, f), Frame: t.clean(envelope.Out, f.Raw),
+		})
+		t.last = m.at
+	}
+	return entries
+}
+
+func (t *translator) inbound(m message) []envelope.Entry {
+	frames, err := t.codec.Decode(envelope.In, bytes.TrimSpace(m.line))
+	if err != nil {
+		return []envelope.Entry{t.text(m, envelope.Stdout)}
+	}
+	entries := make([]envelope.Entry, 0, len(frames))
+	for _, f := range frames {
+		t.probe(envelope.In, f)
+		entries = append(entries, &envelope.EmitInbound{
+			Label: t.label(envelope.In, f), Frame: t.clean(envelope.In, f.Raw), AfterMs: t.after(m.at),
+		})
+	}
+	return entries
+}
+
+// text is a line that is not of the protocol, its end included, so that one
+// without an end stays so.
+func (t *translator) text(m message, c envelope.Channel) envelope.Entry {
+	return &envelope.EmitInbound{
+		Label: string(c), Channel: c, Frame: t.clean(envelope.In, quote(m.line)), AfterMs: t.after(m.at),
+	}
+}
+
+// quote makes a JSON string of text that need not be UTF-8.
+func quote(text []byte) json.RawMessage {
+	return envelope.AppendString(nil, strings.ToValidUTF8(string(text), "\ufffd"))
+}
+
+func (t *translator) clean(dir envelope.Direction, raw json.RawMessage) json.RawMessage {
+	raw = t.scrub.frame(dir, raw)
+	if t.redact != nil {
+		raw = t.redact(dir, raw)
+	}
+	return raw
+}
+
+// after is the time since the entry before in whole milliseconds, nil for
+// none.
+func (t *translator) after(at time.Time) *int64 {
+	before := t.last
+	t.last = at
+	if before.IsZero() {
+		return nil
+	}
+	ms := at.Sub(before).Milliseconds()
+	if ms <= 0 {
+		return nil
+	}
+	return &ms
+}
+
+// label is the method of a request or notification, and for a response that
+// of its request.
+func (t *translator) label(dir envelope.Direction, f flavors.Frame) string {
+	switch f.Kind {
+	case flavors.Request:
+		t.asked(dir, f)
+	case flavors.Response:
+		if label := t.answered(dir.Opposite(), f); label != "" {
+			return label
+		}
+	}
+	return f.Method
+}
+
+func (t *translator) asked(dir envelope.Direction, f flavors.Frame) {
+	if f.ID != nil {
+		t.labels[dir.String()+string(f.ID)] = f.Method
+		return
+	}
+	t.open[dir.String()] = append(t.open[dir.String()], f.Method)
+}
+
+// answered takes the request of a response off the open ones.
+func (t *translator) answered(dir envelope.Direction, f flavors.Frame) string {
+	if f.ID != nil {
+		key := dir.String() + string(f.ID)
+		label := t.labels[key]
+		delete(t.labels, key)
+		return label
+	}
+	open := t.open[dir.String()]
+	for i, label := range open {
+		if f.Method == "" || f.Method == label {
+			t.open[dir.String()] = append(open[:i:i], open[i+1:]...)
+			return label
+		}
+	}
+	return ""
+}
+
+func (t *translator) probe(dir envelope.Direction, f flavors.Frame) {
+	if t.flavor.Probe == nil {
+		return
+	}
+	for k, v := range t.flavor.Probe(dir, f) {
+		if t.facts[k] == "" {
+			t.facts[k] = v
+		}
+	}
+}
+
+// exitEntry is the runtime_exit of a process. The error leaves out stderr:
+// its lines are entries of their own.
+func exitEntry(end ending) *envelope.RuntimeExit {
+	e := &envelope.RuntimeExit{Status: envelope.Failed}
+	switch {
+	case end.exit.Success():
+		e.Status = envelope.Success
+		return e
+	case end.signaled:
+		e.Status = envelope.Cancelled
+	}
+	e.Error = exitError(end.exit.Code, end.exit.Signal)
+	return e
+}
+
+func exitError(code int, signal string) json.RawMessage {
+	d := struct {
+		ExitCode *int   `json:"exitCode,omitempty"`
+		Signal   string `json:"signal,omitempty"`
+	}{Signal: signal}
+	if signal == "" {
+		d.ExitCode = &code
+	}
+	raw, err := json.Marshal(d)
+	if err != nil {
+		return nil // unreachable: an int and a string
+	}
+	return raw
+}

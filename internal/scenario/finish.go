@@ -1,0 +1,192 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/replaypeer/replaypeer/internal/orch"
+	"github.com/replaypeer/replaypeer/internal/replay"
+)
+
+// finish tears everything down, keeps what is wanted and returns the first
+// thing that went wrong, from the wire inwards.
+func (r *runner) finish(ctx context.Context, res *Result, stepErr error) error {
+	if r.orc == nil { // a restart did not succeed
+		wireErr := r.readReport(res)
+		return errors.Join(stepErr, wireErr)
+	}
+	var quietErr error
+	if stepErr == nil {
+		deadline, cancel := r.deadline(ctx, 0)
+		quietErr = r.watched.quiet(deadline, r.thread)
+		cancel()
+	}
+	events, downErr := r.down(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), setupTimeout)
+	defer cancel()
+	p, doc, keptErr := r.final(ctx, events)
+	keptErr = errors.Join(keptErr, r.store.Close())
+	res.Events = len(events)
+	wireErr := r.readReport(res)
+	exportErr := in(Setup, r.export(events, doc, res.Report))
+
+	switch {
+	case errors.Is(wireErr, errNoReport) && stepErr != nil && !errors.Is(stepErr, errAwaited):
+		return stepErr // it did not come to the provider
+	case errors.Is(wireErr, errNoReport):
+		r.started = false
+	}
+	switch {
+	case wireErr != nil && stepErr != nil:
+		return withLayer(wireErr, fmt.Errorf("%w\nwhile at %w", wireErr, stepErr))
+	case wireErr != nil:
+		return wireErr
+	case stepErr != nil:
+		return stepErr
+	}
+	if err := errors.Join(keptErr, checkSequences(events), r.checkDuplicates(events), r.checkStreams(events, doc)); err != nil {
+		return in(Persistence, err)
+	}
+	shared := checkShared(events, p, r.provider, r.selection())
+	if err := errors.Join(r.hold(r.sc.Assertions, doc), shared); err != nil {
+		return inf(Projection, "%w\n%s", err, lastEvents(events, 6))
+	}
+	if err := errors.Join(downErr, quietErr, r.checkCleanup()); err != nil {
+		return in(Cleanup, err)
+	}
+	return exportErr
+}
+
+func withLayer(from, err error) error {
+	var f *failure
+	if errors.As(from, &f) {
+		return in(f.layer, err)
+	}
+	return err
+}
+
+// final returns the projection that is stored, which must be the fold of the
+// stored events.
+func (r *runner) final(ctx context.Context, events []orch.StoredEvent) (*orch.Projection, []byte, error) {
+	p, _, err := r.orc.Snapshot(ctx, r.thread) // reads the store, which is still open
+	if err != nil {
+		return nil, nil, err
+	}
+	doc, err := json.Marshal(p)
+	if err != nil {
+		return nil, nil, err
+	}
+	folded, err := json.Marshal(orch.Fold(events, r.thread))
+	if err != nil {
+		return nil, nil, err
+	}
+	if diff := difference(folded, parsed(doc)); diff != "" {
+		return p, doc, fmt.Errorf("stored projection is not the fold of the stored events\n  diff (-folded +stored)\n%s", diff)
+	}
+	return p, doc, nil
+}
+
+var errNoReport = errors.New("the peer did not start: it wrote no report")
+
+// readReport takes over what the peer reports. The error is its failure.
+func (r *runner) readReport(res *Result) error {
+	if r.cfg.Live != nil {
+		return nil
+	}
+	data, err := os.ReadFile(r.report)
+	if errors.Is(err, fs.ErrNotExist) {
+		return in(Setup, errNoReport)
+	}
+	var report *replay.Report
+	if err == nil {
+		report, err = replay.ReadReport(r.report)
+	}
+	if err != nil {
+		return in(Transport, err)
+	}
+	res.Frames = Frames{Outbound: report.Outbound.Matched, Inbound: report.Inbound.Emitted}
+	res.Report = json.RawMessage(strings.TrimSpace(r.render(string(data))))
+	text := strings.TrimSpace(report.Text())
+	switch {
+	case report.Verdict == replay.Passed:
+		return nil
+	case report.Verdict == replay.Invalid && report.Failure != nil && report.Failure.Reason == "transcript":
+		r.started = false
+		return inf(Setup, "%s", text)
+	case text == "":
+		return inf(Transport, "the peer did not finish: its report says %s after %d of %d entries", report.Verdict, report.Entries.Played, report.Entries.Total)
+	default:
+		return inf(Transport, "%s", text)
+	}
+}
+
+// checkDuplicates wants no event of a command beyond its receipt.
+func (r *runner) checkDuplicates(events []orch.StoredEvent) error {
+	for _, d := range r.commands {
+		for _, e := range events {
+			if e.CommandID == d.id && e.Sequence > d.sequence {
+				return fmt.Errorf("event %d %s belongs to %s, whose receipt ends at %d", e.Sequence, e.Event.Type, d.id, d.sequence)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *runner) checkCleanup() error {
+	var problems []error
+	for _, p := range leftover(r.dir, r.mark) {
+		problems = append(problems, fmt.Errorf("%s outlived the run", p))
+	}
+	return errors.Join(problems...)
+}
+
+// render writes paths of this very run the same in every run.
+func (r *runner) render(s string) string {
+	if r.dir == "" {
+		return s
+	}
+	pairs := []string{r.workspace, "<workspace>", r.dir, "<run>"}
+	if r.transcript != "" {
+		pairs = append(pairs, r.transcript, r.shown)
+	}
+	return strings.NewReplacer(pairs...).Replace(s)
+}
+
+// export writes what is kept of a run, if anything is.
+func (r *runner) export(events []orch.StoredEvent, projection []byte, report json.RawMessage) error {
+	if r.cfg.Keep == "" {
+		return nil
+	}
+	dir := filepath.Join(r.cfg.Keep, r.sc.Name, r.provider)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var log strings.Builder
+	for _, e := range events {
+		line, err := json.Marshal(e)
+		if err != nil {
+			return err
+		}
+		log.Write(line)
+		log.WriteByte('\n')
+	}
+	db, err := os.ReadFile(r.db)
+	files := map[string]string{
+		"events.ndjson":   r.render(log.String()),
+		"projection.json": r.render(string(projection)) + "\n",
+		"run.db":          string(db),
+	}
+	if report != nil {
+		files["report.json"] = string(report) + "\n"
+	}
+	for name, text := range files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	return err
+}

@@ -1,0 +1,200 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+
+	"github.com/replaypeer/replaypeer/internal/orch"
+	"github.com/replaypeer/replaypeer/internal/orch/checkpoint"
+	"github.com/replaypeer/replaypeer/internal/orch/sqlite"
+	"github.com/replaypeer/replaypeer/internal/proc"
+)
+
+const (
+	setupTimeout    = 30 * time.Second // for git, the database, recovery
+	shutdownTimeout = 15 * time.Second
+	liveTimeout     = 2 * time.Minute // least wait for a live provider
+)
+
+// epoch and seed are the same in every replayed run.
+var (
+	epoch = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	seed  = [32]byte([]byte("replaypeer scenario, fixed seed."))
+)
+
+// Config says how scenarios are run.
+type Config struct {
+	// Peer is the program that plays the provider: replay-peer, or any program
+	// that serves links as peer.Linked tells. Not used for a live provider.
+	Peer string
+	// Live is the real provider to use in place of a peer; nil for none.
+	Live *Live
+	// Keep is a folder for what a run leaves; "" keeps nothing. See Run.
+	Keep string
+	// Env is the environment of git and the provider; nil is an empty one.
+	Env []string
+	// Temp is where run folders are made; "" means the system's place.
+	Temp string
+	// Probes are checks to ride along beside those a scenario names.
+	Probes []string
+}
+
+// Live is a real provider.
+type Live struct {
+	Command []string // program and arguments
+	// Record is a transcript to write; "" records nothing. Recorder is the
+	// replay-record program that does it.
+	Record, Recorder string
+	Source           string // what stands behind the provider: live or scripted-model
+}
+
+// runner is one run of one scenario with one provider.
+type runner struct {
+	cfg      Config
+	sc       *Scenario
+	provider string
+	settings Provider
+
+	dir, workspace, db string
+	report             string
+	transcript, shown  string // "" for a live provider
+	mark               string // environment variable that all of the provider's processes carry
+
+	agent  orch.Agent
+	clock  clockwork.Clock
+	random io.Reader
+
+	store    *sqlite.Store
+	watched  *watchedStore // what the orchestrator has of store
+	orc      *orch.Orchestrator
+	feed     *feed
+	thread   string
+	commands []dispatched
+	captured map[string][]byte // projection JSON by snapshot key
+	streams  []*stream
+	started  bool // the first step was reached
+	log      proc.Tail
+}
+
+// Run plays a scenario with one of its providers. With Config.Keep it writes,
+// below KEEP/SCENARIO/PROVIDER, events.ndjson, projection.json, report.json
+// and run.db. In the first three the run's workspace is written <workspace>,
+// its other files <run>/…, and the transcript as messages name it; two
+// replayed runs of one build write the same bytes.
+func Run(ctx context.Context, cfg Config, sc *Scenario, provider string) *Result {
+	begin := time.Now()
+	r := &runner{cfg: cfg, sc: sc, provider: provider, settings: sc.Providers[provider], captured: map[string][]byte{}}
+	res := &Result{Scenario: sc.Name, Provider: provider}
+	if cfg.Live == nil {
+		r.transcript, r.shown = sc.transcript(provider)
+		res.Transcript = r.shown
+	}
+	err := r.run(ctx, res)
+	if text := strings.TrimSpace(r.log.String()); err != nil && text != "" {
+		err = fmt.Errorf("%w\norchestrator log:\n  %s", err, strings.ReplaceAll(text, "\n", "\n  "))
+	}
+	res.judge(err, r.started)
+	res.Reason = r.render(res.Reason)
+	res.DurationMs = since(begin)
+	return res
+}
+
+func (r *runner) run(ctx context.Context, res *Result) error {
+	dir, err := os.MkdirTemp(r.cfg.Temp, "orch-run-")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
+	if err != nil {
+		return in(Setup, err)
+	}
+	defer os.RemoveAll(dir)
+	r.dir = dir
+	r.workspace = filepath.Join(dir, "workspace")
+	r.db = filepath.Join(dir, "run.db")
+	r.report = filepath.Join(dir, "report.json")
+	r.mark = "ORCH_RUN_DIR=" + dir
+
+	if err := r.prepare(ctx); err != nil {
+		return in(Setup, err)
+	}
+	if err := r.up(ctx, nil); err != nil {
+		return in(Setup, err)
+	}
+	stepErr := r.steps(ctx)
+	return r.finish(ctx, res, stepErr)
+}
+
+// up builds the orchestrator on the database. before are the events that the
+// feed begins with.
+func (r *runner) up(ctx context.Context, before []orch.StoredEvent) error {
+	setup, cancel := context.WithTimeout(ctx, setupTimeout)
+	defer cancel()
+	store, err := sqlite.Open(setup, r.db)
+	if err != nil {
+		return err
+	}
+	watched := watch(store)
+	orc, err := orch.Start(setup, orch.Config{
+		Store:       watched,
+		Agents:      map[string]orch.Agent{r.provider: r.agent},
+		Checkpoints: checkpoint.New(checkpoint.Config{Env: r.cfg.Env, TempDir: r.dir}),
+		Clock:       r.clock,
+		Random:      r.random,
+		Log:         r.logger(),
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("start orchestrator: %w", err), store.Close())
+	}
+	r.store, r.watched, r.orc = store, watched, orc
+	r.feed = follow(context.WithoutCancel(ctx), orc, before)
+	return nil
+}
+
+// down tears the orchestrator down, as the end of its process would, and
+// returns all that is stored. Streams are read to the end first: they stop
+// with the orchestrator.
+func (r *runner) down(ctx context.Context) ([]orch.StoredEvent, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	before, err := Stored(ctx, r.store, 0)
+	err = in(Persistence, errors.Join(err, r.endStreams(ctx, before)))
+	r.feed.stop()
+	err = errors.Join(err, in(Cleanup, r.orc.Shutdown(ctx)))
+	events, readErr := Stored(ctx, r.store, 0)
+	return events, errors.Join(err, in(Persistence, readErr))
+}
+
+// logger keeps the end of what the orchestrator complains about, for failures.
+func (r *runner) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{
+		Level: slog.LevelWarn,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{} // it is the real clock's
+			}
+			return a
+		},
+	}))
+}
+
+// lockedReader makes a random source safe for concurrent use.
+type lockedReader struct {
+	mu sync.Mutex
+	r  io.Reader
+}
+
+func (l *lockedReader) Read(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.r.Read(b)
+}

@@ -1,0 +1,148 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jonboulle/clockwork"
+)
+
+// steps plays the scenario's steps. The thread is created first, whether a
+// step says so or not.
+func (r *runner) steps(ctx context.Context) error {
+	steps := r.sc.Steps
+	create := Step{CreateThread: &CreateThread{}, Line: steps[0].Line}
+	if steps[0].CreateThread == nil {
+		steps = append([]Step{create}, steps...)
+	}
+	r.started = true
+	for _, step := range steps {
+		err := r.step(ctx, step)
+		if err == nil && r.wants(ProbeStream) && step.Restart == nil {
+			err = r.openStream(ctx)
+		}
+		if err != nil {
+			return positioned(r.sc.File, step.Line, err)
+		}
+	}
+	if r.wants(ProbeDuplicates) {
+		for _, d := range r.commands {
+			if err := r.again(ctx, d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// positioned puts a step's position before an error and keeps its layer.
+func positioned(file string, line int, err error) error {
+	var f *failure
+	var a *FailedAssertion
+	if errors.As(err, &a) {
+		return err // it has a position of its own
+	}
+	if errors.As(err, &f) {
+		return &failure{f.layer, fmt.Errorf("%s:%d: %w", file, line, err)}
+	}
+	return fmt.Errorf("%s:%d: %w", file, line, err)
+}
+
+func (r *runner) wants(probe string) bool {
+	return slices.Contains(r.sc.Probes, probe) || slices.Contains(r.cfg.Probes, probe)
+}
+
+func (r *runner) step(ctx context.Context, step Step) error {
+	switch {
+	case step.CreateThread != nil:
+		return r.createThread(ctx, step.CreateThread)
+	case step.Message != nil:
+		return r.message(ctx, step.Message)
+	case step.AwaitRun != nil:
+		a := step.AwaitRun
+		return r.awaitRun(ctx, a.Timeout, a.Ordinal, a.Status)
+	case step.AwaitThreadIdle != nil:
+		return r.awaitIdle(ctx, step.AwaitThreadIdle.Timeout)
+	case step.Restart != nil:
+		return r.restart(ctx)
+	case step.AdvanceClock != nil:
+		return r.advance(time.Duration(step.AdvanceClock.By))
+	case step.CaptureSnapshot != nil:
+		doc, err := r.snapshot(ctx)
+		r.captured[step.CaptureSnapshot.Key] = doc
+		return err
+	case step.Probe != nil:
+		doc, err := r.snapshot(ctx)
+		if err != nil {
+			return err
+		}
+		return r.hold(step.Probe.Assertions, doc)
+	case step.ReleaseGate != nil:
+		return r.releaseGate(ctx, step.ReleaseGate.Label)
+	default:
+		return errors.New("step does nothing") // unreachable unless the schema lets an empty step through
+	}
+}
+
+// restart is the end of one process and the start of the next. When the
+// thread is idle its effects are settled first, which they are in any case
+// but for the race with the end.
+func (r *runner) restart(ctx context.Context) error {
+	if r.idle() {
+		deadline, cancel := r.deadline(ctx, 0)
+		defer cancel()
+		if err := r.watched.quiet(deadline, r.thread); err != nil {
+			return inf(Persistence, "effects before the restart: %w", err)
+		}
+	}
+	before, err := r.down(ctx)
+	err = errors.Join(err, r.store.Close())
+	r.orc, r.store = nil, nil
+	if err != nil {
+		return err
+	}
+	return in(Persistence, r.up(ctx, before))
+}
+
+func (r *runner) advance(by time.Duration) error {
+	fake, ok := r.clock.(*clockwork.FakeClock)
+	if !ok {
+		return inf(Adapter, "advance_clock: a live provider runs on the real clock")
+	}
+	fake.Advance(by)
+	return nil
+}
+
+// snapshot returns the thread's projection of this moment as JSON.
+func (r *runner) snapshot(ctx context.Context) ([]byte, error) {
+	ctx, cancel := r.deadline(ctx, 0)
+	defer cancel()
+	p, _, err := r.orc.Snapshot(ctx, r.thread)
+	if err != nil {
+		return nil, inf(Persistence, "snapshot: %w", err)
+	}
+	doc, err := json.Marshal(p)
+	return doc, in(Persistence, err)
+}
+
+// hold returns every assertion for the provider that does not hold.
+func (r *runner) hold(as []Assertion, doc []byte) error {
+	var problems []error
+	for _, a := range as {
+		on := doc
+		if a.Snapshot != "" {
+			on = r.captured[a.Snapshot]
+		}
+		if !a.concerns(r.provider) {
+			continue
+		}
+		if f := a.hold(r.sc.File, on); f != nil {
+			problems = append(problems, f)
+		}
+	}
+	return in(Projection, errors.Join(problems...))
+}
