@@ -6,5 +6,5 @@ import "embed"
 
 // FS holds NAME/scenario.yaml and NAME/PROVIDER.ndjson.
 //
-//go:embed */*
+//go:embed */*.yaml */*.ndjson
 var FS embed.FS

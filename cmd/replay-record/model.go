@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -51,43 +48,20 @@ func modelAction(ctx context.Context, c *cli.Context) error {
 		defer f.Close()
 		log = f
 	}
-	listener, err := listenLoopback(c.String("listen"))
+	listener, err := model.Listen(c.String("listen"))
 	if err != nil {
 		return err
 	}
 	note := func(text string) { fmt.Fprintf(c.App.ErrWriter, "%s: %s\n", c.App.Name, text) }
-	server := &http.Server{Handler: model.New(script, log, note)}
-
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if c.Bool("until-eof") {
 		ctx = untilEOF(ctx, c.App.Reader)
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	fmt.Fprintf(c.App.Writer, "http://%s\n", listener.Addr())
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serve model: %w", err)
-	case <-ctx.Done():
+	if _, err := fmt.Fprintf(c.App.Writer, "http://%s\n", listener.Addr()); err != nil {
+		return err
 	}
-	server.Close() // clients that wait in a hold must not keep it
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve model: %w", err)
-	}
-	return nil
-}
-
-// listenLoopback listens on an address that no other machine reaches.
-func listenLoopback(addr string) (net.Listener, error) {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, tool.Usagef("listen address: %v", err)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, tool.Usagef("listen address %s: want a loopback address", addr)
-	}
-	return net.Listen("tcp", addr)
+	return model.New(script, log, note).Serve(ctx, listener)
 }
 
 // untilEOF returns a context that ends when r does.

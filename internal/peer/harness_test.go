@@ -67,6 +67,13 @@ type process struct {
 // startPeer starts a peer in dir, where file names of cfg are looked up.
 func startPeer(t testing.TB, dir string, cfg Config, args ...string) *process {
 	t.Helper()
+	p := newProcess(t, dir, cfg, args...)
+	p.start(t)
+	return p
+}
+
+func newProcess(t testing.TB, dir string, cfg Config, args ...string) *process {
+	t.Helper()
 	text, err := json.Marshal(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -75,40 +82,48 @@ func startPeer(t testing.TB, dir string, cfg Config, args ...string) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startBinary(t, dir, []string{childConfig + "=" + string(text)}, exe, args...)
+	return newBinary(t, dir, exe, []string{childConfig + "=" + string(text)}, args...)
 }
 
-func startBinary(t testing.TB, dir string, env []string, exe string, args ...string) *process {
+// newBinary prepares a process whose stderr is a file.
+func newBinary(t testing.TB, dir, exe string, env []string, args ...string) *process {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	inRead, inWrite := pipe(t)
-	outRead, outWrite := pipe(t)
 	stderr, err := os.CreateTemp(t.TempDir(), "stderr")
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(ctx, exe, args...)
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = inRead, outWrite, stderr
-	if err := cmd.Start(); err != nil {
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), stderr
+	p := &process{cmd: cmd, stderr: stderr.Name(), ctx: ctx}
+	t.Cleanup(func() {
+		cancel()
+		if cmd.Process != nil && !p.waited {
+			cmd.Wait()
+		}
+		stderr.Close()
+	})
+	return p
+}
+
+func (p *process) start(t testing.TB) {
+	t.Helper()
+	inRead, inWrite := pipe(t)
+	outRead, outWrite := pipe(t)
+	p.cmd.Stdin, p.cmd.Stdout = inRead, outWrite
+	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	inRead.Close()
 	outWrite.Close()
-	stderr.Close()
-	deadline, _ := ctx.Deadline()
+	deadline, _ := p.ctx.Deadline()
 	outRead.SetReadDeadline(deadline)
 	inWrite.SetWriteDeadline(deadline)
-	p := &process{cmd: cmd, in: inWrite, out: outRead, lines: bufio.NewReader(outRead), stderr: stderr.Name(), ctx: ctx}
+	p.in, p.out, p.lines = inWrite, outRead, bufio.NewReader(outRead)
 	t.Cleanup(func() {
-		cancel()
-		p.in.Close()
-		p.out.Close()
-		if !p.waited {
-			cmd.Wait()
-		}
+		inWrite.Close()
+		outRead.Close()
 	})
-	return p
 }
 
 func pipe(t testing.TB) (r, w *os.File) {

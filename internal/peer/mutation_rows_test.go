@@ -45,12 +45,15 @@ var valueMutations = []variant{
 	frameRow("workspace with a slash at the end", "thread/start", edited("> thread/start", `/ws`, `/ws/`)),
 	frameRow("another thread id", "turn/start", edited("> turn/start", `th-1`, `th-2`)),
 	frameRow("empty params", "thread/start", func(c *client) { c.set("> thread/start", `{"id":2,"method":"thread/start","params":{}}`) }),
-	frameRow("a line of 20 MB", "turn/start", func(c *client) {
-		c.edit("> turn/start", "noon or so", "noon\",\"x\":\""+strings.Repeat("x", 20<<20))
+	frameRow("a long line with an extra field", "turn/start", func(c *client) {
+		c.edit("> turn/start", "noon or so", strings.Repeat("x", 1<<17)+`","x":"`)
 	}),
 	illegalRow("a line beyond the limit", "turn/start", func(c *client) {
 		c.edit("> turn/start", "noon or so", strings.Repeat("x", 1<<16))
 	}).with(func(cfg *Config) { cfg.MaxLine = 1 << 15 }),
+	illegalRow("a line of 20 MB beyond the limit", "turn/start", func(c *client) {
+		c.edit("> turn/start", "noon or so", strings.Repeat("x", 20<<20))
+	}).with(func(cfg *Config) { cfg.MaxLine = 1 << 20 }),
 }
 
 // frameMutations change which frames are sent, and whether they are any.
@@ -92,15 +95,14 @@ var frameMutations = []variant{
 	illegalRow("a NUL byte", "initialized", func(c *client) { c.edit("> initialized", `}`, "}\x00") }),
 	illegalRow("a byte order mark", "initialize", func(c *client) { c.edit("> initialize", `{"id"`, "\uFEFF"+`{"id"`) }),
 	{
-		name: "a frame after the end", verdict: replay.Unexpected, reason: "after_end", label: "turn/completed",
+		name: "a frame after the end", verdict: replay.Unexpected, reason: "after_end",
 		change: func(c *client) { c.after("< turn/completed", sends(`{"id":6,"method":"account/read"}`), untilEnd) },
 	}, {
-		name: "a frame sent with the last one", verdict: replay.Unexpected, reason: "after_end", label: "turn/completed",
+		name: "a frame sent with the last one", verdict: replay.Unexpected, reason: "after_end",
 		change: func(c *client) { c.edit("> approve", `}}`, "}}\n"+`{"method":"client/hello"}`) },
 	}, {
 		name: "garbage after the end", verdict: replay.Mismatch, reason: "illegal_frame",
 		change: func(c *client) { c.after("< turn/completed", sends(`bye`), untilEnd) },
-		label:  "",
 	},
 }
 
@@ -112,7 +114,7 @@ var answerMutations = []variant{
 	answerRow("answer with a null id", edited("> approve", `"id":0`, `"id":null`)),
 	answerRow("answer to the client's own request", edited("> approve", `"id":0`, `"id":5`)),
 	{
-		name: "answered twice", verdict: replay.Mismatch, reason: "answer", label: "",
+		name: "answered twice", verdict: replay.Mismatch, reason: "answer",
 		change: func(c *client) { c.edit("> approve", `}}`, "}}\n"+c.line("> approve")) },
 	}, {
 		name: "answered before asked", verdict: replay.Mismatch, reason: "answer", label: "initialize",
@@ -169,10 +171,10 @@ var endMutations = []variant{
 		name: "closes its reading end at once", verdict: replay.Aborted, reason: "output_closed", label: "initialized",
 		change: func(c *client) { c.before("> initialize", closeReading) },
 	}, {
-		name: "closes its reading end before the last frames", verdict: replay.Unexpected, reason: "launch", label: "",
+		name: "closes its reading end before the last frames", verdict: replay.Aborted, reason: "output_closed",
 		change: func(c *client) { c.before("> approve", closeReading) },
 	}, {
-		name: "closes both ends before the last frames", verdict: replay.Unexpected, reason: "launch", label: "",
+		name: "closes both ends before the last frames", verdict: replay.Aborted, reason: "output_closed",
 		change: func(c *client) {
 			c.before("> approve", closeReading)
 			c.after("> approve", does("close", func(p *process) error { return p.in.Close() }))

@@ -175,4 +175,7 @@ func signals(sig syscall.Signal) op {
 	return does(sig.String(), func(p *process) error { return p.cmd.Process.Signal(sig) })
 }
 
-func soon(cfg *Config) { cfg.IdleTimeout = 300 * time.Millisecond }
+// soonTimeout is for peers that are to find that nothing happens.
+const soonTimeout = 300 * time.Millisecond
+
+func soon(cfg *Config) { cfg.IdleTimeout = soonTimeout }

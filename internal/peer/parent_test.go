@@ -70,5 +70,7 @@ func startOrphan(t *testing.T) (p *process, dir string) {
 		t.Fatal(err)
 	}
 	env := []string{childMiddle + "=1", childConfig + `={"transcript":"green.ndjson","report":"report.json"}`}
-	return startBinary(t, dir, env, exe), dir
+	p = newBinary(t, dir, exe, env)
+	p.start(t)
+	return p, dir
 }

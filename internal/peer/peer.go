@@ -86,7 +86,7 @@ func Serve(ctx context.Context, cfg Config, args []string, stdin io.Reader, stdo
 		return refuse(cfg, script, replay.Invalid, "setting", err, stderr)
 	}
 	defer player.Stop()
-	s := newSession(cfg, script, player, files, stdout, stderr)
+	s := newSession(cfg, script, player, files, args, stdout, stderr)
 	return s.run(ctx, stdin)
 }
 

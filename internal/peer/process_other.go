@@ -12,16 +12,18 @@ import (
 
 func startProcess() {}
 
-// watchProcess closes the launch on an interrupt. The parent's death shows as
-// the end of input here.
-func (s *session) watchProcess(ctx context.Context) {
+// watchProcess takes interrupts from now on. What it returns closes the launch
+// on one. The parent's death shows as the end of input here.
+func (s *session) watchProcess(ctx context.Context) func() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt)
-	defer signal.Stop(signals)
-	select {
-	case <-ctx.Done():
-	case <-signals:
-		s.step(func() { s.player.Close(replay.Terminated) })
+	return func() {
+		defer signal.Stop(signals)
+		select {
+		case <-ctx.Done():
+		case <-signals:
+			s.step(func() { s.player.Close(replay.Terminated) })
+		}
 	}
 }
 

@@ -26,24 +26,27 @@ func startProcess() {
 	_ = syscall.Setpgid(0, 0) // refused for a session leader, which needs none
 }
 
-// watchProcess closes the launch on signals and when the parent is gone.
-func (s *session) watchProcess(ctx context.Context) {
+// watchProcess takes signals from now on. What it returns closes the launch on
+// them and when the parent is gone.
+func (s *session) watchProcess(ctx context.Context) func() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	defer signal.Stop(signals)
 	parent := os.Getppid()
-	tick := time.NewTicker(parentPoll)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-signals:
-			s.step(func() { s.player.Close(replay.Terminated) })
-		case <-tick.C:
-			if os.Getppid() != parent {
-				s.step(func() { s.player.Close(replay.ParentGone) })
+	return func() {
+		defer signal.Stop(signals)
+		tick := time.NewTicker(parentPoll)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
 				return
+			case <-signals:
+				s.step(func() { s.player.Close(replay.Terminated) })
+			case <-tick.C:
+				if os.Getppid() != parent {
+					s.step(func() { s.player.Close(replay.ParentGone) })
+					return
+				}
 			}
 		}
 	}

@@ -43,10 +43,10 @@ type session struct {
 	stuck    chan struct{} // closed when a write never returned; mu is lost then
 }
 
-func newSession(cfg Config, script *replay.Script, p *replay.Player, f *files, stdout, stderr io.Writer) *session {
+func newSession(cfg Config, script *replay.Script, p *replay.Player, f *files, args []string, stdout, stderr io.Writer) *session {
 	return &session{
 		cfg: cfg, script: script, player: p, files: f, stdout: stdout, stderr: stderr,
-		codec: script.Flavor.NewCodec(), start: time.Now(), done: make(chan struct{}), stuck: make(chan struct{}),
+		codec: script.Flavor.NewCodec(flavors.Launch{Args: args, Header: script.Header}), start: time.Now(), done: make(chan struct{}), stuck: make(chan struct{}),
 	}
 }
 
@@ -71,7 +71,7 @@ func (s *session) run(ctx context.Context, stdin io.Reader) int {
 	}
 	owned.Go(func() { s.watchdog(ctx) })
 	if s.cfg.Process {
-		owned.Go(func() { s.watchProcess(ctx) })
+		owned.Go(s.watchProcess(ctx))
 	}
 	stopped := context.AfterFunc(ctx, func() { s.step(func() { s.player.Close(replay.Terminated) }) })
 	go s.read(stdin) // ends with stdin; the launch does not wait for it
@@ -246,7 +246,7 @@ func (s *session) leave() int {
 
 // read hands the client's lines to the player.
 func (s *session) read(stdin io.Reader) {
-	s.step(func() {}) // what comes before the client's first frame
+	s.step(func() { s.buf = s.codec.Greeting(s.buf) }) // and what comes before the client's first frame
 	limit := s.cfg.MaxLine
 	if limit <= 0 {
 		limit = envelope.MaxLine
@@ -258,6 +258,8 @@ func (s *session) read(stdin io.Reader) {
 			s.player.Illegal([]byte(long.start), err)
 			return
 		}
+		frames, err := s.codec.End(envelope.Out)
+		s.frames(nil, frames, err)
 		s.player.Close(replay.EndOfInput)
 	})
 }
@@ -291,8 +293,13 @@ func (s *session) line(line []byte) {
 		return
 	}
 	frames, err := s.codec.Decode(envelope.Out, line)
+	s.frames(line, frames, err)
+}
+
+// frames hands what the codec made of a message to the player.
+func (s *session) frames(wire []byte, frames []flavors.Frame, err error) {
 	if err != nil {
-		s.player.Illegal(line, err)
+		s.player.Illegal(wire, err)
 		return
 	}
 	for _, f := range frames {

@@ -27,7 +27,7 @@ type translator struct {
 func newTranslator(o *Options) *translator {
 	return &translator{
 		flavor: o.Flavor,
-		codec:  o.Flavor.NewCodec(),
+		codec:  o.Flavor.NewCodec(flavors.Launch{}),
 		scrub:  newScrubber(o),
 		redact: o.Redact,
 		labels: map[string]string{},

@@ -49,7 +49,7 @@ func BenchmarkPlayer(b *testing.B) {
 	for i := range wires {
 		wires[i] = []byte(benchRequest(i))
 	}
-	codec := script.Flavor.NewCodec()
+	codec := script.Flavor.NewCodec(flavors.Launch{})
 	var out []byte
 	var p *Player
 	b.ReportAllocs()

@@ -62,15 +62,16 @@ func (p *Player) Illegal(wire []byte, err error) {
 }
 
 // Close says that the client is gone, or does nothing more. What it means
-// depends on what is left: at the end of a launch every cause is fine, and
-// after the end of input the provider still says what it has to say.
+// depends on what is left: at the end of a launch every cause is fine but
+// OutputClosed, which says that a frame was not delivered, and after the end of
+// input the provider still says what it has to say.
 func (p *Player) Close(c Cause) {
 	if p.Failed() || p.closed != "" && c != OutputClosed {
 		return // a client that has sent all it will may still stop reading too early
 	}
 	p.closed = c
 	switch {
-	case p.ended || c == EndOfInput:
+	case p.ended && c != OutputClosed || c == EndOfInput:
 	case c == Idle:
 		p.failIdle()
 	default:

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
@@ -34,7 +33,7 @@ func (r *runner) finish(ctx context.Context, res *Result, stepErr error) error {
 	keptErr = errors.Join(keptErr, r.store.Close())
 	res.Events = len(events)
 	wireErr := r.readReport(res)
-	exportErr := in(Setup, r.export(events, doc, res.Report))
+	keepErr := in(Setup, r.keep(events, doc, res.Report))
 
 	switch {
 	case errors.Is(wireErr, errNoReport) && stepErr != nil && !errors.Is(stepErr, errAwaited):
@@ -60,7 +59,7 @@ func (r *runner) finish(ctx context.Context, res *Result, stepErr error) error {
 	if err := errors.Join(downErr, quietErr, r.checkCleanup()); err != nil {
 		return in(Cleanup, err)
 	}
-	return exportErr
+	return keepErr
 }
 
 func withLayer(from, err error) error {
@@ -144,49 +143,4 @@ func (r *runner) checkCleanup() error {
 		problems = append(problems, fmt.Errorf("%s outlived the run", p))
 	}
 	return errors.Join(problems...)
-}
-
-// render writes paths of this very run the same in every run.
-func (r *runner) render(s string) string {
-	if r.dir == "" {
-		return s
-	}
-	pairs := []string{r.workspace, "<workspace>", r.dir, "<run>"}
-	if r.transcript != "" {
-		pairs = append(pairs, r.transcript, r.shown)
-	}
-	return strings.NewReplacer(pairs...).Replace(s)
-}
-
-// export writes what is kept of a run, if anything is.
-func (r *runner) export(events []orch.StoredEvent, projection []byte, report json.RawMessage) error {
-	if r.cfg.Keep == "" {
-		return nil
-	}
-	dir := filepath.Join(r.cfg.Keep, r.sc.Name, r.provider)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	var log strings.Builder
-	for _, e := range events {
-		line, err := json.Marshal(e)
-		if err != nil {
-			return err
-		}
-		log.Write(line)
-		log.WriteByte('\n')
-	}
-	db, err := os.ReadFile(r.db)
-	files := map[string]string{
-		"events.ndjson":   r.render(log.String()),
-		"projection.json": r.render(string(projection)) + "\n",
-		"run.db":          string(db),
-	}
-	if report != nil {
-		files["report.json"] = string(report) + "\n"
-	}
-	for name, text := range files {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
-	}
-	return err
 }

@@ -110,6 +110,9 @@ func Run(ctx context.Context, cfg Config, sc *Scenario, provider string) *Result
 }
 
 func (r *runner) run(ctx context.Context, res *Result) error {
+	if err := r.forget(); err != nil {
+		return in(Setup, err)
+	}
 	dir, err := os.MkdirTemp(r.cfg.Temp, "orch-run-")
 	if err == nil {
 		dir, err = filepath.EvalSymlinks(dir)

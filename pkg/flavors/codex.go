@@ -21,7 +21,7 @@ var Codex = &Flavor{
 	Classify:    classifyRPC,
 	IDKey:       "id",
 	CheckID:     checkScalarID,
-	NewCodec:    func() Codec { return &plainCodec{classify: classifyRPC} },
+	NewCodec:    func(Launch) Codec { return &plainCodec{classify: classifyRPC} },
 	Refusal:     refuseRPC,
 	VersionArgs: []string{"--version"},
 	VersionLine: "codex-cli %s",

@@ -87,15 +87,25 @@ type Flavor struct {
 	Classify func(dir envelope.Direction, raw json.RawMessage) (Frame, error)
 
 	// IDKey is the top-level key of a request or response that holds its id.
-	// "" where logical frames carry none; responses are then matched to the
-	// oldest open request of their method.
+	// A logical frame may lack it; a response is then matched to the oldest
+	// open request of its method.
 	IDKey string
 
 	// CheckID says whether a request id literal is legal for the protocol.
 	CheckID func(id json.RawMessage) error
 
 	// NewCodec returns the codec of one provider process.
-	NewCodec func() Codec
+	NewCodec func(Launch) Codec
+
+	// Minimal returns the least legal answer to a client's request, as a
+	// logical frame, for transcripts in which no answer was recorded; nil
+	// where the request has none. The function is nil where a protocol never
+	// needs it.
+	Minimal func(request Frame) json.RawMessage
+
+	// EndsAlone is true where the provider ends by itself once its client has
+	// closed, however much is still to be said.
+	EndsAlone bool
 
 	// Refusal returns the protocol's error answer, on the wire and without
 	// line end, to a client's request; nil where it has none.
@@ -142,14 +152,32 @@ type Place struct {
 	Path string
 }
 
+// Launch is how a provider process was started, as far as a codec cares.
+type Launch struct {
+	Args []string // without the program's name
+	// Header is the played transcript's; zero while recording.
+	Header envelope.Header
+}
+
 // Codec turns wire messages of one provider process into logical frames and
-// back. It is stateful and not safe for concurrent use. A wire message has no
-// line end.
+// back. It is stateful and not safe for concurrent use. On stdio a wire
+// message is a line without its end; on HTTP it is an HTTPMessage as JSON.
+//
+// A recorder calls Decode for both directions; a peer calls Decode for Out and
+// Encode for In; a test client the other way round. A codec remembers which
+// request an id belongs to in any of these roles.
 type Codec interface {
-	// Decode reads one wire message. The raw frames may alias wire; the slice
-	// is valid until the next call.
+	// Greeting appends what the provider writes before any frame; it is on
+	// the wire only and never in a transcript.
+	Greeting(dst []byte) []byte
+	// Decode reads one wire message. Messages that mean nothing for a
+	// transcript (keep-alives) give no frame. The raw frames may alias wire;
+	// the slice is valid until the next call.
 	Decode(dir envelope.Direction, wire []byte) ([]Frame, error)
+	// End returns the frames that the end of a direction's input completes.
+	End(dir envelope.Direction) ([]Frame, error)
 	// Encode appends the wire messages of one logical frame to dst, each
-	// ended by LF on stdio. id, when not nil, replaces the frame's own.
+	// ended by LF on stdio. id is the request id on the wire: of the request
+	// itself, or of the one a response answers; nil leaves the frame's own.
 	Encode(dst []byte, dir envelope.Direction, f Frame, id json.RawMessage) ([]byte, error)
 }

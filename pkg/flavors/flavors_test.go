@@ -102,7 +102,7 @@ func TestEncodeReplacesTheIDAlone(t *testing.T) {
 		if c.id != "" {
 			id = json.RawMessage(c.id)
 		}
-		got, err := Codex.NewCodec().Encode([]byte("before\n"), envelope.In, f, id)
+		got, err := Codex.NewCodec(Launch{}).Encode([]byte("before\n"), envelope.In, f, id)
 		if err != nil || string(got) != "before\n"+c.want+"\n" {
 			t.Errorf("%s with id %s: got %s, %v", c.raw, c.id, got, err)
 		}
@@ -110,7 +110,7 @@ func TestEncodeReplacesTheIDAlone(t *testing.T) {
 }
 
 func TestDecode(t *testing.T) {
-	c := Codex.NewCodec()
+	c := Codex.NewCodec(Launch{})
 	for _, wire := range []string{"", "x", `{"id":1,`, `[]`, `{}`} {
 		if frames, err := c.Decode(envelope.Out, []byte(wire)); err == nil || frames != nil {
 			t.Errorf("Decode(%q) = %v, %v", wire, frames, err)

@@ -118,6 +118,10 @@ type plainCodec struct {
 	frame    [1]Frame // what Decode returned last
 }
 
+func (c *plainCodec) Greeting(dst []byte) []byte { return dst }
+
+func (c *plainCodec) End(envelope.Direction) ([]Frame, error) { return nil, nil }
+
 func (c *plainCodec) Decode(dir envelope.Direction, wire []byte) ([]Frame, error) {
 	f, err := c.classify(dir, wire)
 	if err != nil {
