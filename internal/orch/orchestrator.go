@@ -60,6 +60,7 @@ type Orchestrator struct {
 
 	lanes    lanes
 	sessions sessions
+	turns    givenTurns
 	changed  signal // after every commit and settlement
 	woken    signal // when an effect may have become due
 
