@@ -45,6 +45,9 @@ func readResponses(r *http.Request, body []byte) (prompt, error) {
 			if text := messageText(item.Get("content")); !isContext(text) {
 				p.user, p.toolResults = text, 0
 			}
+		case kind == "agent_message" && p.agent != "" && strings.Contains(item.Get("content.0.text").Str, "NEW_TASK"):
+			// What a subagent is asked comes from its parent, not from the user.
+			p.user, p.toolResults = item.Get(`content.#(type=="encrypted_content").encrypted_content`).Str, 0
 		case strings.HasSuffix(kind, "_output"):
 			p.toolResults++
 		}

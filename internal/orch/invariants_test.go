@@ -71,7 +71,15 @@ var testSource = source{
 func (f *folder) ingest(events ...ProviderEvent) (last Batch) {
 	f.t.Helper()
 	for _, e := range events {
-		last = f.draft("", func(d *draft) error { return ingest(d, testSource, e) })
+		last = f.draft("", func(d *draft) error {
+			if e, ok := e.(SubagentUpdated); ok {
+				if child, ok := newChild(d.p, testSource, e); ok {
+					putSubagent(d, testSource, child)
+				}
+				return nil
+			}
+			return ingest(d, testSource, e)
+		})
 	}
 	return last
 }
