@@ -45,9 +45,9 @@ func playFlags() []cli.Flag {
 		&cli.StringFlag{Name: "pace", Usage: "instant, recorded, a factor, or virtual (default: instant) (REPLAY_PEER_PACE)"},
 		&cli.StringSliceFlag{Name: "hold", Usage: "gate before the entry with this label, or LABEL#N; repeatable (REPLAY_PEER_HOLD)"},
 		&cli.PathFlag{Name: "control", Usage: "control channel on a unix socket (REPLAY_PEER_CONTROL)"},
-		&cli.DurationFlag{Name: "idle-timeout", Usage: "end the replay when nothing happens for so long (default: 30s) (REPLAY_PEER_IDLE_TIMEOUT)"},
-		&cli.IntFlag{Name: "split", Usage: "write at most `N` bytes at a time"},
-		&cli.IntFlag{Name: "max-line", Usage: "longest line accepted, in bytes (default: 64 MiB)"},
+		&cli.DurationFlag{Name: "idle-timeout", DefaultText: peer.DefaultIdleTimeout.String(), Usage: "end the replay when nothing happens for so long (REPLAY_PEER_IDLE_TIMEOUT)"},
+		&cli.IntFlag{Name: "split", DefaultText: "as many as there are", Usage: "write at most `N` bytes at a time"},
+		&cli.IntFlag{Name: "max-line", DefaultText: "64 MiB", Usage: "longest line accepted, in bytes"},
 	}
 }
 
@@ -109,7 +109,10 @@ func serveCommand() *cli.Command {
 			if cfg.Transcript == "" {
 				return tool.Usagef("serve: no transcript: see replay-peer serve --help")
 			}
-			if len(args) > 0 && args[0] == "--" {
+			if len(args) > 0 {
+				if args[0] != "--" {
+					return tool.Usagef("serve: %q after the transcript: flags come before it, the provider's arguments after --", args[0])
+				}
 				args = args[1:]
 			}
 			if code := serve(c.Context, cfg, args); code != 0 {
