@@ -55,7 +55,7 @@ func (d *draft) put(e entity) { d.putAs("", e) }
 
 // putAs stores an entity, unless the lifecycle guard absorbs the change.
 func (d *draft) putAs(eventType string, e entity) {
-	f := e.facts()
+	f := d.facts(e)
 	key := entityKey{f.kind, f.id}
 	before := d.p.get(key)
 	if before != nil && absorbed(before, e) {
@@ -87,6 +87,16 @@ func (d *draft) putAs(eventType string, e entity) {
 	if d.p.Thread.ActiveProviderThreadID != active {
 		d.touch(entityKey{KindThread, d.p.Thread.ID})
 	}
+}
+
+// facts are an entity's own, and the run of its node where it names none.
+func (d *draft) facts(e entity) facts {
+	f := e.facts()
+	if f.run == "" {
+		node, _ := lookup(d.p, d.p.Nodes, f.node)
+		f.run = string(node.RunID)
+	}
+	return f
 }
 
 func (d *draft) touch(key entityKey) {
@@ -128,7 +138,7 @@ func (d *draft) finish() (Batch, error) {
 		if err != nil {
 			return Batch{}, fmt.Errorf("encode %s: %w", key.kind, err)
 		}
-		f := e.facts()
+		f := d.facts(e)
 		d.batch.Rows = append(d.batch.Rows, Row{
 			Kind: f.kind, ThreadID: d.p.Thread.ID, ID: f.id, RunID: f.run,
 			Status: f.status, Ordinal: f.ordinal, Payload: raw,

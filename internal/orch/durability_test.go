@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -343,6 +345,50 @@ func TestSharedSession(t *testing.T) {
 	r.awaitRun("d2", 2, "completed")
 	want := []string{"open", "thread/start", "turn/start one", "thread/start", "turn/start two", "open", "thread/resume T2", "turn/start again"}
 	if diff := cmp.Diff(want, agent.wire()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A commit that fails leaves no trace in memory: the command can be sent
+// again, and a provider's event is kept until it is stored. The log is the one
+// of a store that never failed.
+func TestStoreFailsNowAndThen(t *testing.T) {
+	play := func(fail bool) string {
+		r := newRig(t, newStub())
+		if fail {
+			commits := 0
+			r.fail = func(req orch.CommitRequest) error {
+				// Every other commit of a command or of the provider fails;
+				// the effects' are the first four after the message.
+				if commits++; commits%2 == 1 && (req.CommandID != "" || commits > 8) {
+					return errors.New("disk full")
+				}
+				return nil
+			}
+		}
+		r.start()
+		defer r.stop()
+		for _, c := range []orch.Command{
+			orch.CreateThread{CommandID: "c0", ThreadID: "d", ModelSelection: orch.ModelSelection{InstanceID: "codex"}},
+			say("d", "c1", "one"),
+		} {
+			if _, err := r.Dispatch(r.ctx, c); err != nil {
+				r.do(c)
+			}
+		}
+		ctx, done := context.WithCancel(r.ctx)
+		var wg sync.WaitGroup
+		wg.Go(func() { // time passes, for the retries
+			for r.clock.BlockUntilContext(ctx, 2) == nil {
+				r.clock.Advance(100 * time.Millisecond)
+			}
+		})
+		p := r.awaitRun("d", 1, "completed")
+		done()
+		wg.Wait()
+		return sketch(p)
+	}
+	if diff := cmp.Diff(play(false), play(true)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -10,6 +10,7 @@ import (
 // "updated".
 const (
 	EventThreadCreated          = "thread.created"
+	EventThreadUpdated          = "thread.metadata-updated"
 	EventThreadProviderSwitched = "thread.provider-switched"
 	EventRunCreated             = "run.created"
 	EventRunUpdated             = "run.updated"
@@ -91,7 +92,7 @@ func defaultEventType(kind Kind, exists bool) string {
 		if !exists {
 			return EventThreadCreated
 		}
-		return EventThreadProviderSwitched
+		return EventThreadUpdated
 	case KindRun, KindAttempt, KindTransfer:
 		if !exists {
 			return string(kind) + ".created"

@@ -57,7 +57,9 @@ func deref(n *int) any {
 
 func TestSimple(t *testing.T) {
 	agent := newStub()
-	r := newRig(t, agent).start()
+	r := newRig(t, agent)
+	r.snaps.before = func(_ context.Context, req orch.CaptureRequest) { agent.call("capture %s", req.Ref[len(req.Ref)-1:]) }
+	r.start()
 	r.create("d")
 	r.do(say("d", "c1", "hello"))
 	got := r.awaitRun("d", 1, "completed")
@@ -79,7 +81,7 @@ checkpoint 1 ready app=1
 	if diff := cmp.Diff(want, sketch(got)); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"open", "thread/start", "turn/start hello"}, agent.wire()); diff != "" {
+	if diff := cmp.Diff([]string{"capture 0", "open", "thread/start", "turn/start hello", "capture 1"}, agent.wire()); diff != "" {
 		t.Error(diff)
 	}
 	if got.Runs[0].CheckpointID != orch.Ref(got.Checkpoints[1].ID) {

@@ -256,7 +256,10 @@ func (o *Orchestrator) detach(ctx context.Context, threadID, sessionID string) e
 	}
 	ss.mu.Unlock()
 	if last {
-		return ss.agent.Close(ctx)
+		if err := ss.agent.Close(ctx); err != nil {
+			return err
+		}
+		return ss.awaitEnd(ctx)
 	}
 	return o.fact(ctx, threadID, func(d *draft) error {
 		if session, ok := lookup(d.p, d.p.ProviderSessions, sessionID); ok {
@@ -264,91 +267,4 @@ func (o *Orchestrator) detach(ctx context.Context, threadID, sessionID string) e
 		}
 		return nil
 	})
-}
-
-// pump queues the provider's events until it is gone.
-func (ss *session) pump() {
-	for event := range ss.agent.Events() {
-		ss.mu.Lock()
-		ss.queue = append(ss.queue, &queued{event})
-		if _, ok := event.(SessionEnded); ok {
-			ss.ended = true
-		}
-		ss.mu.Unlock()
-		ss.arrived.broadcast()
-	}
-	ss.mu.Lock()
-	if !ss.ended { // the adapter broke its contract; its thread must not hang
-		ss.ended = true
-		ss.queue = append(ss.queue, &queued{SessionEnded{Err: errors.New("provider session ended without a word")}})
-	}
-	ss.drained = true
-	ss.mu.Unlock()
-	ss.arrived.broadcast()
-}
-
-func (ss *session) hasEnded() bool {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	return ss.ended
-}
-
-// head is the oldest queued event, nil when there is none; done is true when
-// none will come.
-func (ss *session) head() (head *queued, done bool) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if len(ss.queue) > 0 {
-		return ss.queue[0], false
-	}
-	return nil, ss.drained
-}
-
-// own says that a native thread belongs to an app thread.
-func (ss *session) own(nativeThreadID, threadID string) {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	ss.threads[nativeThreadID] = threadID
-}
-
-// owns reports whether a native thread is loaded in the session.
-func (ss *session) owns(nativeThreadID string) bool {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	_, ok := ss.threads[nativeThreadID]
-	return ok
-}
-
-// concerned lists the app threads that an event is about: those that use the
-// session for its end, none for a native thread that nobody knows.
-func (ss *session) concerned(event ProviderEvent) []string {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if _, ok := event.(SessionEnded); ok {
-		return slices.Clone(ss.bound)
-	}
-	if thread, ok := ss.threads[nativeThreadOf(event)]; ok {
-		return []string{thread}
-	}
-	return nil
-}
-
-func nativeThreadOf(event ProviderEvent) string {
-	switch e := event.(type) {
-	case TurnStarted:
-		return e.NativeThreadID
-	case TurnEnded:
-		return e.NativeThreadID
-	case ItemUpdated:
-		return e.NativeThreadID
-	case RequestOpened:
-		return e.NativeThreadID
-	case RequestClosed:
-		return e.NativeThreadID
-	case SubagentUpdated:
-		return e.NativeThreadID
-	case HeadChanged:
-		return e.NativeThreadID
-	}
-	return ""
 }

@@ -224,12 +224,29 @@ type rig struct {
 	clock *clockwork.FakeClock
 	seed  uint64
 	store *sqlite.Store
+	fail  func(req orch.CommitRequest) error // of a planned commit; nil for none
 	*orch.Orchestrator
+}
+
+// flaky is a store whose commits can fail after they were planned.
+type flaky struct {
+	orch.Store
+	fail func(req orch.CommitRequest) error
+}
+
+func (f flaky) Commit(ctx context.Context, req orch.CommitRequest, decide func() (orch.Batch, error)) (orch.CommitResult, error) {
+	return f.Store.Commit(ctx, req, func() (orch.Batch, error) {
+		b, err := decide()
+		if err == nil && len(b.Events) > 0 {
+			err = f.fail(req)
+		}
+		return b, err
+	})
 }
 
 func newRig(t *testing.T, agent *stub) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
 	t.Cleanup(cancel)
 	r := &rig{
 		t: t, ctx: ctx, path: filepath.Join(t.TempDir(), "orch.db"), agent: agent, snaps: &snapshots{}, seed: 1,
@@ -245,10 +262,14 @@ func (r *rig) start() *rig {
 	if r.store, err = sqlite.Open(r.ctx, r.path); err != nil {
 		r.t.Fatal(err)
 	}
+	store := orch.Store(r.store)
+	if r.fail != nil {
+		store = flaky{store, r.fail}
+	}
 	var seed [32]byte
 	seed[0] = byte(r.seed)
 	r.Orchestrator, err = orch.Start(r.ctx, orch.Config{
-		Store: r.store, Agents: map[string]orch.Agent{"codex": r.agent}, Checkpoints: r.snaps,
+		Store: store, Agents: map[string]orch.Agent{"codex": r.agent}, Checkpoints: r.snaps,
 		Clock: r.clock, Random: rand.NewChaCha8(seed), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
 	})
 	if err != nil {

@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"net"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -28,8 +29,13 @@ func TestClientDoesNotRead(t *testing.T) {
 		{"stdout, and is told to end", []string{ask, answer, "< big " + big, exitSuccess}, signals(syscall.SIGTERM), ""},
 		{"stdout, and asks on the control socket", []string{ask, answer, "< big " + big, exitSuccess},
 			does("status", func(p *process) error {
-				go Command(p.ctx, filepath.Join(p.cmd.Dir, "control"), "status") // gets no answer
-				return nil
+				c, err := net.Dial("unix", filepath.Join(p.cmd.Dir, "control"))
+				if err != nil {
+					return err
+				}
+				t.Cleanup(func() { c.Close() })
+				_, err = c.Write([]byte("status\n")) // gets no answer
+				return err
 			}), ""},
 	}
 	for _, c := range tests {

@@ -33,11 +33,16 @@ var errClaimed = errors.New("another launch is playing this segment right now: t
 // claim takes the next segment of the run for this launch.
 func claim(cfg Config, script *replay.Script) (*files, error) {
 	f := &files{statePath: cfg.State, reportPath: reportPath(cfg, script)}
+	for _, path := range []string{f.statePath, f.reportPath} {
+		if path == "" {
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return nil, &stateError{fmt.Errorf("make folder: %w", err)}
+		}
+	}
 	if f.statePath == "" {
 		return f, f.checkOldReport()
-	}
-	if err := os.MkdirAll(filepath.Dir(f.statePath), 0o777); err != nil {
-		return nil, &stateError{fmt.Errorf("state file: %w", err)}
 	}
 	f.lock = flock.New(f.statePath + ".lock")
 	ok, err := f.lock.TryLock()
@@ -60,7 +65,7 @@ func claim(cfg Config, script *replay.Script) (*files, error) {
 
 func (f *files) take(script *replay.Script) error {
 	if f.refused() {
-		return errors.New("an earlier launch of this run was refused: nothing is played after a failure")
+		return fmt.Errorf("an earlier launch of this run was refused: nothing is played after a failure (to start anew, remove %s and the state file)", f.refusedMark())
 	}
 	b, err := os.ReadFile(f.statePath)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -122,6 +127,7 @@ func (f *files) stage(st replay.State, r *replay.Report) (*staged, error) {
 	}
 	if f.reportPath != "" {
 		if err := s.add(f.reportPath, r.Masked().Encode()); err != nil {
+			s.drop()
 			return nil, fmt.Errorf("write report: %w", err)
 		}
 	}
@@ -151,6 +157,7 @@ func (s *staged) add(path string, content []byte) error {
 func (s *staged) commit() error {
 	for i := range s.from {
 		if err := os.Rename(s.from[i], s.to[i]); err != nil {
+			s.drop()
 			return err
 		}
 	}
@@ -211,10 +218,7 @@ func refusedReport(cfg Config, script *replay.Script, r *replay.Report) error {
 		path = strings.TrimSuffix(path, ".json") + fmt.Sprintf(".refused-%d.json", os.Getpid())
 	}
 	f := files{reportPath: path}
-	if err := f.write(replay.State{}, r); err != nil {
-		return err
-	}
-	return nil
+	return f.write(replay.State{}, r)
 }
 
 // lockState says whether another launch holds the run.

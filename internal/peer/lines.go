@@ -24,7 +24,7 @@ func (e *lineError) Error() string {
 // readLines cuts r into lines at LF and delivers them in batches, one per
 // read. A last line without LF is a line. The slices are never written to
 // again. It returns nil at the end of input and *lineError for a line that is
-// too long.
+// too long, once the lines before it are delivered.
 func readLines(r io.Reader, limit int, deliver func([][]byte)) error {
 	block := make([]byte, 0, blockSize)
 	start := 0 // of the line that is not complete yet
@@ -40,6 +40,7 @@ func readLines(r io.Reader, limit int, deliver func([][]byte)) error {
 		scan := len(block)
 		block = block[:len(block)+n]
 		lines = lines[:0]
+		var long error
 		for {
 			i := bytes.IndexByte(block[scan:], '\n')
 			if i < 0 {
@@ -47,16 +48,20 @@ func readLines(r io.Reader, limit int, deliver func([][]byte)) error {
 			}
 			end := scan + i
 			if end-start > limit {
-				return tooLong(block[start:end], limit)
+				long = tooLong(block[start:end], limit)
+				break
 			}
 			lines = append(lines, block[start:end:end])
 			start, scan = end+1, end+1
 		}
-		if len(block)-start > limit {
-			return tooLong(block[start:], limit)
+		if long == nil && len(block)-start > limit {
+			long = tooLong(block[start:], limit)
 		}
 		if len(lines) > 0 {
 			deliver(lines)
+		}
+		if long != nil {
+			return long
 		}
 		if err != nil {
 			if start < len(block) {

@@ -22,10 +22,10 @@ const maxDifferences = 200
 
 // diff lists where actual differs from the pattern, in the pattern's order,
 // extra members last in each object. It captures nothing.
-func (b *bindings) diff(p *pattern, actual []byte, request bool) []Difference {
+func (b *bindings) diff(p *pattern, actual []byte, skipID bool) []Difference {
 	d := differ{trial: b.try(p, actual)}
 	have, _ := parseNode(actual, envelope.SkipSpace(actual, 0))
-	d.walk("", p.tree(request), have)
+	d.walk("", p.tree(skipID), have)
 	for i, w := range d.trial.later {
 		if !d.trial.parts(w.want, w.raw) {
 			d.add(d.later[i].at, "changed", w.want, d.later[i].have)

@@ -91,7 +91,7 @@ func (p *Player) hold(now time.Duration) (Action, bool) {
 		}
 		return Action{Kind: Held}, true
 	}
-	if p.closed == "" {
+	if p.closed == "" || p.closed == EndOfInput && p.script.Flavor.EndsAlone {
 		if d := p.pacer.left(p.peek, now); d != 0 {
 			if d < 0 {
 				return Action{Kind: Held}, true

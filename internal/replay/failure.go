@@ -47,7 +47,7 @@ func (p *Player) failFrame(f flavors.Frame) {
 	var best *expectation
 	var diffs []Difference
 	for _, x := range p.window {
-		d := p.bound.diff(x.pattern, f.Raw, x.request())
+		d := p.differences(x, f)
 		if best == nil || len(d) < len(diffs) {
 			best, diffs = x, d
 		}
@@ -223,19 +223,29 @@ func (p *Player) nearest(f flavors.Frame, than int) *Nearest {
 	return found
 }
 
+// differences lists where a frame misses an expectation, the request it
+// answers included.
+func (p *Player) differences(x *expectation, f flavors.Frame) []Difference {
+	d := p.bound.diff(x.pattern, f.Raw, x.request())
+	if !x.rightRequest(f) {
+		d = append(d, Difference{Path: p.rules.idPath(), Kind: "changed", Expected: x.answers, Actual: f.ID})
+	}
+	return d
+}
+
 func (p *Player) fits(out *envelope.ExpectOutbound, index int, f flavors.Frame, than int) ([]Difference, bool) {
 	x, err := p.newExpectation(out, index)
 	if err != nil || x.frame.Kind != f.Kind || x.frame.Method != f.Method {
 		return nil, false
 	}
-	d := p.bound.diff(x.pattern, f.Raw, x.request())
+	d := p.differences(x, f)
 	return d, len(d) < than
 }
 
 // duplicateOf finds the expectation that the same frame met shortly before.
 func (p *Player) duplicateOf(f flavors.Frame) *Place {
 	for _, x := range slices.Backward(p.met) {
-		if x.frame.Kind == f.Kind && json.Valid(f.Raw) && len(p.bound.diff(x.pattern, f.Raw, x.request())) == 0 {
+		if x.frame.Kind == f.Kind && json.Valid(f.Raw) && len(p.differences(x, f)) == 0 {
 			pl := x.place()
 			return &pl
 		}

@@ -83,13 +83,11 @@ func (g *generator) pair(depth int) (want, got string) {
 	return g.text()
 }
 
+// key returns a key as recorded and as sent, each with its colon.
 func (g *generator) key() (want, got string) {
-	k := g.keys[g.IntN(len(g.keys))]
-	got = strings.ReplaceAll(k, "<workspace>", "/ws")
-	if g.IntN(4) == 0 {
-		return k, escapeAll(got)
-	}
-	return k, got
+	k := g.pick(g.keys...)
+	sent := strings.ReplaceAll(k, "<workspace>", "/ws")
+	return quote(k) + ":", g.pick(quote(sent), `"`+escapeAll(sent)+`"`) + ":"
 }
 
 func (g *generator) list(open, end string, depth int, key func() (string, string), shuffle bool) (string, string) {
@@ -97,12 +95,7 @@ func (g *generator) list(open, end string, depth int, key func() (string, string
 	for range g.IntN(4) {
 		wk, gk := key()
 		w, v := g.pair(depth - 1)
-		if wk != "" {
-			w, v = quote(wk)+":"+w, `"`+strings.Trim(quote(gk), `"`)+`":`+v
-			if strings.HasPrefix(gk, `\u`) {
-				v = strings.Replace(v, quote(gk), `"`+gk+`"`, 1)
-			}
-		}
+		w, v = wk+w, gk+v
 		want = append(want, w)
 		if g.wrong == 0 || g.IntN(g.wrong) > 0 {
 			got = append(got, v)

@@ -49,6 +49,9 @@ type pattern struct {
 	root  *node // built on first need
 	rules *rules
 	sites []place // of client-chosen values in this frame
+	// bare is true for a request or response recorded without an id: the
+	// actual one's is then no difference.
+	bare bool
 }
 
 // rules are what relaxes comparison for a whole transcript.
@@ -73,6 +76,7 @@ func (p *pattern) tree(skipID bool) *node {
 		return p.root
 	}
 	p.root, _ = parseNode(p.raw, envelope.SkipSpace(p.raw, 0))
+	p.root.resolveKeys(p.rules.workspace)
 	if skipID && p.rules.idKey != "" {
 		for _, f := range p.root.keys {
 			if f.name == p.rules.idKey {
@@ -80,9 +84,36 @@ func (p *pattern) tree(skipID bool) *node {
 			}
 		}
 	}
-	p.root.resolveKeys(p.rules.workspace)
 	p.root.finish(places(p.raw, p.rules.ignore))
 	return p.root
+}
+
+// withID adds the place of a frame's request id to what is ignored. Which id
+// it is, and whether there must be one, is checked apart from the comparison.
+func (r *rules) withID(ignored map[int]bool, frame []byte) map[int]bool {
+	i := envelope.SkipSpace(frame, 0)
+	if r.idKey == "" || frame[i] != '{' {
+		return ignored
+	}
+	object := frame[i:]
+	_ = envelope.EachMember(object, func(key, value []byte) error {
+		if envelope.Unquote(key) == r.idKey {
+			if ignored == nil {
+				ignored = map[int]bool{}
+			}
+			ignored[i+cap(object)-cap(value)] = true // value is a slice of object
+		}
+		return nil
+	})
+	return ignored
+}
+
+// idPath is the path under which a difference of request ids is reported.
+func (r *rules) idPath() string {
+	if r.idKey == "" {
+		return "id"
+	}
+	return r.idKey
 }
 
 // parseNode reads the value at i of valid JSON and returns the index after it.
@@ -216,6 +247,9 @@ type waiting struct {
 // try returns a trial of actual, with client-chosen values captured.
 func (b *bindings) try(p *pattern, actual []byte) trial {
 	t := trial{bound: b, actual: actual, ignored: places(actual, p.rules.ignore)}
+	if p.bare {
+		t.ignored = p.rules.withID(t.ignored, actual)
+	}
 	for _, s := range p.sites {
 		t.choose(p.raw, s)
 	}
@@ -249,13 +283,13 @@ func (t *trial) choose(recorded []byte, site place) {
 }
 
 // match says whether actual is what the pattern wants, and takes over what it
-// captured. request is true when the frame's id is left out of comparison.
-func (b *bindings) match(p *pattern, actual []byte, request bool) bool {
+// captured. skipID is true when the frame's id is left out of comparison.
+func (b *bindings) match(p *pattern, actual []byte, skipID bool) bool {
 	if p.exact && len(b.literals) == 0 && bytes.Equal(p.raw, actual) {
 		return true
 	}
 	t := b.try(p, actual)
-	if _, ok := t.value(p.tree(request), envelope.SkipSpace(actual, 0)); !ok {
+	if _, ok := t.value(p.tree(skipID), envelope.SkipSpace(actual, 0)); !ok {
 		return false
 	}
 	for _, w := range t.later {

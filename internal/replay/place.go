@@ -63,7 +63,7 @@ func parseStep(s string, first bool) (placeStep, int, error) {
 	step := placeStep{kind: stepKey}
 	end := 0
 	switch {
-	case s == "":
+	case s == "" || s[0] == '.':
 		return step, 0, fmt.Errorf("empty step")
 	case strings.IndexByte("@!{[", s[0]) >= 0:
 		return step, 0, fmt.Errorf("%q computes something: want keys, indexes, # and *", s)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
@@ -100,8 +101,11 @@ func (p *Player) expect(e *envelope.ExpectOutbound) {
 		p.invalid(err)
 		return
 	}
-	if x.request() {
+	switch x.frame.Kind {
+	case flavors.Request:
 		p.asked = append(p.asked, x)
+	case flavors.Response:
+		x.answers, p.open = takeRequest(p.open, x.frame)
 	}
 	if e.Optional {
 		p.optional = append(p.optional, x)
@@ -119,7 +123,9 @@ func (p *Player) newExpectation(e *envelope.ExpectOutbound, index int) (*expecta
 	if err != nil {
 		return nil, p.script.errorf(e.Line, "%v", err) // unreachable unless the flavor has a bad path
 	}
-	return &expectation{entry: e, index: index, frame: f, pattern: compile(e.Frame, p.rules, chosen)}, nil
+	x := &expectation{entry: e, index: index, frame: f, pattern: compile(e.Frame, p.rules, chosen)}
+	x.pattern.bare = f.Kind != flavors.Notification && f.ID == nil
+	return x, nil
 }
 
 // sites returns the paths of places that apply to an outbound frame.
@@ -180,7 +186,7 @@ func (p *Player) compareLoose(f flavors.Frame) bool {
 			}
 			for _, e := range x.held {
 				p.again = append(p.again, emission{entry: e, id: x.id})
-				x.answers = append(x.answers, e)
+				x.given = append(x.given, e)
 			}
 			x.held = nil
 			return true
@@ -189,10 +195,10 @@ func (p *Player) compareLoose(f flavors.Frame) bool {
 	for _, x := range p.repeats {
 		if p.matches(x, f) {
 			p.report.Outbound.Repeated++
-			if len(x.answers) == 0 && slices.Contains(p.asked, x) {
+			if len(x.given) == 0 && slices.Contains(p.asked, x) {
 				x.repeated = append(x.repeated, f.ID)
 			}
-			for _, e := range x.answers {
+			for _, e := range x.given {
 				p.again = append(p.again, emission{entry: e, id: f.ID, repeated: true})
 			}
 			return true
@@ -201,8 +207,28 @@ func (p *Player) compareLoose(f flavors.Frame) bool {
 	return false
 }
 
+// matches compares a frame with an expectation. A response must also answer
+// the very request that the recorded one answered.
 func (p *Player) matches(x *expectation, f flavors.Frame) bool {
-	return x.frame.Kind == f.Kind && p.bound.match(x.pattern, f.Raw, x.request())
+	return x.frame.Kind == f.Kind && x.rightRequest(f) && p.bound.match(x.pattern, f.Raw, x.request())
+}
+
+// inRequest is a request of the provider: as recorded, and the id it went out
+// with.
+type inRequest struct {
+	frame flavors.Frame
+	id    json.RawMessage
+}
+
+// takeRequest finds the oldest request that a recorded response answers and takes it
+// from the list; nil when there is none.
+func takeRequest(open []inRequest, response flavors.Frame) (id json.RawMessage, rest []inRequest) {
+	at := slices.IndexFunc(open, func(r inRequest) bool { return sameRequest(r.frame, response) })
+	if at < 0 {
+		return nil, open
+	}
+	id = open[at].id
+	return id, slices.Delete(open, at, at+1)
 }
 
 // meet settles an expectation.
@@ -211,6 +237,9 @@ func (p *Player) meet(x *expectation, f flavors.Frame) {
 	p.previous = x.place()
 	p.report.Outbound.Matched++
 	p.report.Entries.Played++
+	if p.script.unanswered[x.index] {
+		p.answerMinimally(x)
+	}
 	if x.entry.Repeat && x.request() {
 		p.repeats = append(p.repeats, x)
 	}
@@ -220,6 +249,15 @@ func (p *Player) meet(x *expectation, f flavors.Frame) {
 		p.met = p.met[:remembered-1]
 	}
 	p.met = append(p.met, x)
+}
+
+// answerMinimally gives a request whose answer was not recorded the least that
+// the protocol allows.
+func (p *Player) answerMinimally(x *expectation) {
+	if raw := p.script.Flavor.Minimal(x.frame); raw != nil {
+		e := &envelope.EmitInbound{Label: x.entry.Label, Frame: raw, Line: x.entry.Line}
+		p.again = append(p.again, emission{entry: e, id: x.id, repeated: true})
+	}
 }
 
 // correlate finds which request an inbound response answers, and whether it
@@ -248,7 +286,7 @@ func (p *Player) correlate(e *envelope.EmitInbound) (id []byte, emit bool) {
 		return nil, false
 	}
 	if x.entry.Repeat {
-		x.answers = append(x.answers, e)
+		x.given = append(x.given, e)
 		for _, id := range x.repeated {
 			p.again = append(p.again, emission{entry: e, id: id, repeated: true})
 		}
@@ -283,7 +321,14 @@ func (p *Player) emit(em emission) Action {
 	}
 	switch f.Kind {
 	case flavors.Request:
+		recorded := f
+		if f.ID == nil {
+			f.ID = strconv.AppendInt(nil, p.nextID, 10)
+			p.nextID++
+			act.ID = f.ID
+		}
 		p.answered[idKey(f.ID)] = false
+		p.open = append(p.open, inRequest{recorded, f.ID})
 	case flavors.Response:
 		if em.id != nil {
 			delete(p.inflight, idKey(em.id))
@@ -309,9 +354,9 @@ func typeOf(e envelope.Entry) string {
 }
 
 // sameRequest says whether a recorded response belongs to a recorded request:
-// by id where frames carry one, else by method.
+// by id where both frames carry one, else by method.
 func sameRequest(request, response flavors.Frame) bool {
-	if response.ID != nil || request.ID != nil {
+	if response.ID != nil && request.ID != nil {
 		return idKey(request.ID) == idKey(response.ID)
 	}
 	return request.Method == response.Method

@@ -44,7 +44,6 @@ func (d *treeDecoder) peek() byte {
 	return d.raw[d.at]
 }
 
-
 func (d *treeDecoder) value() *tree {
 	c := d.peek()
 	n := &tree{kind: c, ignored: d.ignored[d.at]}

@@ -86,12 +86,18 @@ type expectation struct {
 	met     bool
 	id      json.RawMessage         // the actual request id, once met
 	held    []*envelope.EmitInbound // answers to an optional request that has not come
-	answers []*envelope.EmitInbound // answers given, kept for repeat
+	given   []*envelope.EmitInbound // answers given, kept for repeat
+	answers json.RawMessage         // for a response: the actual id of the request it must answer; nil for any
 	// repeated are ids of further requests that came before the answer.
 	repeated []json.RawMessage
 }
 
 func (x *expectation) request() bool { return x.frame.Kind == flavors.Request }
+
+// rightRequest says whether a response answers what x does.
+func (x *expectation) rightRequest(f flavors.Frame) bool {
+	return x.answers == nil || f.Kind != flavors.Response || idKey(x.answers) == idKey(f.ID)
+}
 
 func (x *expectation) place() Place {
 	return Place{Line: x.entry.Line, Label: x.entry.Label, Type: "expect_outbound"}
@@ -118,6 +124,8 @@ type Player struct {
 	head     int
 	inflight map[string]bool // actual ids of unanswered client requests
 	answered map[string]bool // ids of our requests: false while open
+	open     []inRequest     // our requests whose recorded answer has not been reached
+	nextID   int64           // for our requests that have no recorded id
 	scopes   scopes
 	early    bool           // playing is held: what comes now comes early
 	met      []*expectation // the last few, to recognise duplicates

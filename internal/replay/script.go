@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,6 +38,35 @@ type Script struct {
 	labels  map[string]int // how often each occurs
 	maxLine int
 	entries []envelope.Entry // nil when the file is large
+
+	// unanswered are requests, by index, whose answer was not recorded. Only
+	// for flavors that then answer minimally.
+	unanswered map[int]bool
+	waiting    []openRequest // while loading: requests without an answer so far
+}
+
+// openRequest is a recorded request that has not been answered.
+type openRequest struct {
+	index int
+	frame flavors.Frame
+}
+
+// answered takes the request that a recorded response answers off the list.
+func (s *Script) answered(f flavors.Frame) {
+	if at := slices.IndexFunc(s.waiting, func(w openRequest) bool { return sameRequest(w.frame, f) }); at >= 0 {
+		s.waiting = slices.Delete(s.waiting, at, at+1)
+	}
+}
+
+// endLaunch settles which requests of a launch were never answered.
+func (s *Script) endLaunch() {
+	for _, w := range s.waiting {
+		if s.unanswered == nil {
+			s.unanswered = map[int]bool{}
+		}
+		s.unanswered[w.index] = true
+	}
+	s.waiting = nil
 }
 
 // Load reads a transcript for playing. maxLine is the longest line accepted,
@@ -85,6 +115,7 @@ func Load(path string, maxLine int) (*Script, error) {
 	if s.Total == 0 {
 		return nil, s.errorf(h.Line, "transcript has no entries: nothing to play")
 	}
+	s.endLaunch()
 	s.CRLF = r.CRLF()
 	s.SHA256 = hex.EncodeToString(hash.Sum(nil))
 	return s, nil
@@ -121,8 +152,12 @@ func (s *Script) add(e envelope.Entry, check *bindCheck) error {
 	switch e := e.(type) {
 	case *envelope.ExpectOutbound:
 		s.Outbound++
-		if _, err := s.Flavor.Classify(envelope.Out, e.Frame); err != nil {
+		f, err := s.Flavor.Classify(envelope.Out, e.Frame)
+		if err != nil {
 			return s.errorf(line, "outbound frame: %v", err)
+		}
+		if f.Kind == flavors.Request && s.Flavor.Minimal != nil {
+			s.waiting = append(s.waiting, openRequest{s.Total - 1, f})
 		}
 		if err := check.outbound(e.Frame); err != nil {
 			return s.errorf(line, "%v", err)
@@ -131,13 +166,18 @@ func (s *Script) add(e envelope.Entry, check *bindCheck) error {
 		if e.Channel != "" && e.Channel != envelope.Protocol {
 			return nil
 		}
-		if _, err := s.Flavor.Classify(envelope.In, e.Frame); err != nil {
+		f, err := s.Flavor.Classify(envelope.In, e.Frame)
+		if err != nil {
 			return s.errorf(line, "inbound frame: %v", err)
+		}
+		if f.Kind == flavors.Response {
+			s.answered(f)
 		}
 		if err := check.inbound(e.Frame); err != nil {
 			return s.errorf(line, "%v", err)
 		}
 	case *envelope.RuntimeExit:
+		s.endLaunch()
 	default:
 		return s.errorf(line, "entry of type %T", e) // unreachable unless an Entry is added
 	}

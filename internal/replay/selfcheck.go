@@ -74,7 +74,7 @@ func (c *selfClient) play(p *Player) error {
 			switch {
 			case act.ID == nil:
 				return c.script.errorf(p.previous.Line, "inbound response %s answers no open request", recorded)
-			case act.Frame.ID != nil && c.ids[recorded] != string(act.ID):
+			case act.Frame.ID != nil && c.ids[recorded] != "" && c.ids[recorded] != string(act.ID):
 				return c.script.errorf(p.previous.Line, "answer %s went to request %s", recorded, act.ID)
 			}
 		case Quit, Fail:
@@ -89,7 +89,10 @@ func (c *selfClient) play(p *Player) error {
 func (c *selfClient) frame(x *expectation) flavors.Frame {
 	f := x.frame
 	f.Raw = c.bound.sample(x.entry.Frame)
-	if f.Kind == flavors.Request && c.script.Flavor.IDKey != "" {
+	if x.answers != nil {
+		f.ID = x.answers
+	}
+	if f.Kind == flavors.Request {
 		c.next++
 		id := []byte(strconv.Itoa(1000 + c.next))
 		c.ids[string(f.ID)] = string(id)

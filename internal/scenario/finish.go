@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/replaypeer/replaypeer/internal/orch"
 	"github.com/replaypeer/replaypeer/internal/replay"
 )
@@ -20,6 +22,7 @@ func (r *runner) finish(ctx context.Context, res *Result, stepErr error) error {
 		wireErr := r.readReport(res)
 		return errors.Join(stepErr, wireErr)
 	}
+	playing := r.playing()
 	var quietErr error
 	if stepErr == nil {
 		deadline, cancel := r.deadline(ctx, 0)
@@ -42,6 +45,8 @@ func (r *runner) finish(ctx context.Context, res *Result, stepErr error) error {
 		r.started = false
 	}
 	switch {
+	case wireErr != nil && stepErr != nil && playing && res.cut():
+		return withLayer(stepErr, fmt.Errorf("%w\nso the provider was ended early: %w", stepErr, wireErr))
 	case wireErr != nil && stepErr != nil:
 		return withLayer(wireErr, fmt.Errorf("%w\nwhile at %w", wireErr, stepErr))
 	case wireErr != nil:
@@ -56,10 +61,7 @@ func (r *runner) finish(ctx context.Context, res *Result, stepErr error) error {
 	if err := errors.Join(r.hold(r.sc.Assertions, doc), shared); err != nil {
 		return inf(Projection, "%w\n%s", err, lastEvents(events, 6))
 	}
-	if err := errors.Join(downErr, quietErr, r.checkCleanup()); err != nil {
-		return in(Cleanup, err)
-	}
-	return keepErr
+	return errors.Join(downErr, in(Cleanup, errors.Join(quietErr, r.checkCleanup())), keepErr)
 }
 
 func withLayer(from, err error) error {
@@ -89,6 +91,21 @@ func (r *runner) final(ctx context.Context, events []orch.StoredEvent) (*orch.Pr
 		return p, doc, fmt.Errorf("stored projection is not the fold of the stored events\n  diff (-folded +stored)\n%s", diff)
 	}
 	return p, doc, nil
+}
+
+// playing tells whether the peer has nothing to complain about so far.
+func (r *runner) playing() bool {
+	report, err := replay.ReadReport(r.report)
+	return err == nil && report.Verdict == replay.Running
+}
+
+// cut tells whether the peer complains about nothing but its early end.
+func (res *Result) cut() bool {
+	switch replay.Verdict(gjson.GetBytes(res.Report, "verdict").Str) {
+	case replay.Leftover, replay.Aborted, replay.Running:
+		return true
+	}
+	return false
 }
 
 var errNoReport = errors.New("the peer did not start: it wrote no report")
