@@ -40,6 +40,8 @@ type Config struct {
 	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
 	// Split writes at most so many bytes at a time; 0 writes whole batches.
 	Split int `json:"split,omitempty"`
+	// As plays a transcript as another agent of its protocol; "" as its own.
+	As string `json:"as,omitempty"`
 	// MaxLine is the longest line accepted, in bytes; 0 means 64 MiB.
 	MaxLine int `json:"maxLine,omitempty"`
 
@@ -66,6 +68,9 @@ func Serve(ctx context.Context, cfg Config, args []string, stdin io.Reader, stdo
 	script, err := replay.Load(cfg.Transcript, cfg.MaxLine)
 	if err != nil {
 		return refuse(cfg, nil, replay.Invalid, "transcript", err, stderr)
+	}
+	if err := fit(cfg, script, args); err != nil {
+		return refuse(cfg, script, replay.Invalid, "setting", err, stderr)
 	}
 	opt := replay.Options{Workspace: cfg.Workspace, Hold: cfg.Hold}
 	if opt.Pace, err = replay.ParsePace(cfg.Pace); err != nil {
