@@ -239,14 +239,14 @@ func projectExec(args []string) (out []string) {
 			out = append(out, omitted)
 		case w.option == "":
 			out = append(out, w.value)
+		case !w.valued:
+			out = append(out, w.option)
 		case w.option == "--config":
 			out = append(out, w.option, projectConfig(w.value))
 		case slices.Contains(execKept, w.option):
 			out = append(out, w.option, w.value)
-		case w.valued:
-			out = append(out, w.option, omitted)
 		default:
-			out = append(out, w.option)
+			out = append(out, w.option, omitted)
 		}
 		unknown = w.option != "" && !w.valued && !slices.Contains(execSwitches, w.option)
 	}
