@@ -1,3 +1,5 @@
+//go:build unix
+
 package peer
 
 import (
@@ -256,7 +258,7 @@ func TestNeverReleased(t *testing.T) {
 			lines := append([]string(nil), interrupt...)
 			lines[3] = `{"type":"emit_inbound","label":"turn/completed","frame":{"method":"turn/completed"},"afterMs":5}`
 			s := steer(t, lines, func(cfg *Config) {
-				cfg.IdleTimeout = 2 * soonTimeout
+				cfg.IdleTimeout = soonTimeout
 				c.set(cfg)
 			})
 			s.do(c.do)
