@@ -46,6 +46,7 @@ func playFlags() []cli.Flag {
 		&cli.StringSliceFlag{Name: "hold", Usage: "gate before the entry with this label, or LABEL#N; repeatable (REPLAY_PEER_HOLD)"},
 		&cli.PathFlag{Name: "control", Usage: "control channel on a unix socket (REPLAY_PEER_CONTROL)"},
 		&cli.DurationFlag{Name: "idle-timeout", DefaultText: peer.DefaultIdleTimeout.String(), Usage: "end the replay when nothing happens for so long (REPLAY_PEER_IDLE_TIMEOUT)"},
+		&cli.StringFlag{Name: "as", Usage: "play a standard ACP transcript as another agent, such as registry (REPLAY_PEER_AS)"},
 		&cli.IntFlag{Name: "split", DefaultText: "as many as there are", Usage: "write at most `N` bytes at a time"},
 		&cli.IntFlag{Name: "max-line", DefaultText: "64 MiB", Usage: "longest line accepted, in bytes"},
 	}
@@ -58,7 +59,7 @@ func playConfig(c *cli.Context) (peer.Config, error) {
 	}
 	for name, to := range map[string]*string{
 		"report": &cfg.Report, "report-dir": &cfg.ReportDir, "state": &cfg.State,
-		"workspace": &cfg.Workspace, "pace": &cfg.Pace, "control": &cfg.Control,
+		"workspace": &cfg.Workspace, "pace": &cfg.Pace, "control": &cfg.Control, "as": &cfg.As,
 	} {
 		if c.IsSet(name) {
 			*to = c.String(name)

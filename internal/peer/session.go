@@ -251,7 +251,12 @@ func (s *session) read(stdin io.Reader) {
 	if limit <= 0 {
 		limit = envelope.MaxLine
 	}
-	err := readLines(stdin, limit, s.lines)
+	var err error
+	if s.script.Flavor.Prose {
+		readProse(stdin, s.prose)
+	} else {
+		err = readLines(stdin, limit, s.lines)
+	}
 	s.step(func() {
 		var long *lineError
 		if errors.As(err, &long) {
@@ -294,6 +299,14 @@ func (s *session) line(line []byte) {
 	}
 	frames, err := s.codec.Decode(envelope.Out, line)
 	s.frames(line, frames, err)
+}
+
+// prose takes text as it comes.
+func (s *session) prose(text []byte) {
+	s.step(func() {
+		frames, err := s.codec.Decode(envelope.Out, text)
+		s.frames(text, frames, err)
+	})
 }
 
 // frames hands what the codec made of a message to the player.
