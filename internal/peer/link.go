@@ -50,8 +50,8 @@ func Link(dir, name, executable string, cfg Config) (string, error) {
 	if _, err := headerOf(cfg.Transcript); err != nil {
 		return "", fmt.Errorf("link %s: %w", name, err)
 	}
-	if _, err := os.Lstat(path); err == nil {
-		if _, err := os.Stat(sideFile(path)); err != nil {
+	if info, err := os.Lstat(path); err == nil {
+		if _, err := os.Stat(sideFile(path)); err != nil || info.Mode()&os.ModeSymlink == 0 {
 			return "", fmt.Errorf("link %s: file exists and is no fake binary: remove it", path)
 		}
 		if err := os.Remove(path); err != nil {

@@ -102,6 +102,16 @@ func TestMatchWorkspace(t *testing.T) {
 	})
 }
 
+// TestMatchNoWorkspace has a replay without a workspace directory.
+func TestMatchNoWorkspace(t *testing.T) {
+	m := matching{bound: State{}.bindings("")}
+	for _, c := range []pair{{`"<any><workspace><any>2"`, `"12"`, true}, {`"<any><workspace><any>2"`, `"1"`, false}, {`"<workspace>"`, `""`, true}} {
+		if got := m.match(t, c.want, c.got); got != c.match {
+			t.Errorf("want %s\ngot  %s\nmatch is %v: want %v", c.want, c.got, got, c.match)
+		}
+	}
+}
+
 func TestMatchEscapes(t *testing.T) {
 	checkPairs(t, matching{}, []pair{
 		{`"<<any>"`, `"<any>"`, true},

@@ -61,10 +61,7 @@ func (r *runner) finish(ctx context.Context, res *Result, stepErr error) error {
 	if err := errors.Join(r.hold(r.sc.Assertions, doc), shared); err != nil {
 		return inf(Projection, "%w\n%s", err, lastEvents(events, 6))
 	}
-	if err := errors.Join(downErr, quietErr, r.checkCleanup()); err != nil {
-		return in(Cleanup, err)
-	}
-	return keepErr
+	return errors.Join(downErr, in(Cleanup, errors.Join(quietErr, r.checkCleanup())), keepErr)
 }
 
 func withLayer(from, err error) error {

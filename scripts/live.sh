@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# The live suite: records every scenario anew from the real, pinned provider
+# against the scripted model, replays what came out, and runs the real clients
+# of the providers against replay-peer. Needs Linux, npm and a registry that
+# answers; says loudly when it did not run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+not_run() {
+	printf '\n!! THE LIVE SUITE DID NOT RUN: %s\n\n' "$1"
+	exit 0
+}
+[ "$(uname -s)" = Linux ] || not_run "it needs Linux network namespaces"
+command -v npm >/dev/null || not_run "npm is not installed"
+timeout 60 npm view @openai/codex@0.171.0 version >/dev/null 2>&1 || not_run "the npm registry does not answer"
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/replaypeer-live.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+for scenario in transcripts/*/scenario.yaml; do
+	name=$(basename "$(dirname "$scenario")")
+	for transcript in "transcripts/$name"/*.ndjson; do
+		provider=$(basename "$transcript" .ndjson)
+		[ -f "scripts/providers/$provider.sh" ] || continue
+		grep -q '"source":"scripted-model"' "$transcript" || continue
+		mkdir -p "$dir/transcripts/$name"
+		cp "transcripts/$name/"*.yaml "$dir/transcripts/$name/"
+		scripts/record.sh "$provider" "$name" "$dir/transcripts/$name/$provider.ndjson"
+	done
+done
+go run ./cmd/transcript-lint check "$dir/transcripts"
+go run ./cmd/orch-run run --dir "$dir/transcripts"
+go test -count=1 -tags live -run Live ./...
