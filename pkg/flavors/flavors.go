@@ -15,7 +15,7 @@ import (
 )
 
 // All lists the flavors, one per protocol.
-var All = []*Flavor{Codex, CodexExec, ACP}
+var All = []*Flavor{Codex, CodexExec, ACP, Cursor}
 
 // ByProtocol returns the flavor of a protocol id such as "codex.app-server".
 func ByProtocol(protocol string) (*Flavor, error) {
@@ -146,9 +146,15 @@ type Flavor struct {
 	// "" means the version alone.
 	VersionLine string
 
+	// Label is what a recorder calls a notification; nil calls it by its
+	// method.
+	Label func(Frame) string
+
 	// Probe reads facts for a transcript's metadata out of a frame, such as
 	// {"model": "gpt-5.5"}; nil when the frame holds none. Keys are metadata
-	// keys.
+	// keys. A recorder also shows it the inbound wire messages that give no
+	// frame: as a Frame without a method whose Raw is the message, which need
+	// not be JSON.
 	Probe func(dir envelope.Direction, f Frame) map[string]string
 }
 
