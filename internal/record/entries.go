@@ -24,10 +24,10 @@ type translator struct {
 	facts  map[string]string   // what Flavor.Probe told; the first word counts
 }
 
-func newTranslator(o *Options) *translator {
+func newTranslator(o *Options, args []string) *translator {
 	return &translator{
 		flavor: o.Flavor,
-		codec:  o.Flavor.NewCodec(flavors.Launch{}),
+		codec:  o.Flavor.NewCodec(flavors.Launch{Args: args}),
 		scrub:  newScrubber(o),
 		redact: o.Redact,
 		labels: map[string]string{},
