@@ -26,6 +26,7 @@ func TestAccepts(t *testing.T) {
 		"metadata.codex-exec": {metadata},
 		"header":              {header, strings.NewReplacer("codex.app-server", "acp.ndjson-jsonrpc", `"providerVersion":"0.171.0"`, `"providerVersion":"latest"`).Replace(header)},
 		"metadata.cursor":     {strings.Replace(metadata, `"incomplete"`, `"sdk":"@cursor/sdk","incomplete"`, 1)},
+		"metadata.claude":     {metadata, strings.Replace(metadata, `"incomplete"`, `"sdkVersion":"0.3.332","optionsProjection":"full","incomplete"`, 1)},
 		"entry": {
 			`{"type":"expect_outbound","frame":null}`,
 			`{"type":"expect_outbound","label":"a","group":"g","optional":true,"repeat":false,"frame":{"id":9007199254740993},"x":1}`,
@@ -74,6 +75,7 @@ func TestRejects(t *testing.T) {
 		{"header", strings.Replace(swap(header, "codex.app-server", "cursor-agent-sdk.local"), `"providerVersion":"0.171.0"`, `"providerVersion":"1"`, 1), "at /metadata/providerVersion: does not match pattern"},
 		{"metadata.cursor", swap(metadata, "0.171.0", "1"), "at /providerVersion: does not match pattern"},
 		{"metadata.cursor", swap(metadata, `"incomplete"`, `"sdk":"","incomplete"`), "at /sdk: length must be >= 1, but got 0"},
+		{"metadata.claude", swap(metadata, `"incomplete"`, `"optionsProjection":"some","incomplete"`), `at /optionsProjection: value must be one of "core", "full"`},
 		{"header", swap(header, "transcript_start", "start"), `at /type: value must be "transcript_start"`},
 		{"header", swap(header, `"scenario":"simple"`, `"scenario":""`), "at /scenario: length must be >= 1, but got 0"},
 		{"header", swap(header, `"capturedAt"`, `"x"`), "at /metadata: missing capturedAt"},
@@ -146,7 +148,7 @@ func TestNumbersAreNotRounded(t *testing.T) {
 }
 
 func TestEverySchema(t *testing.T) {
-	want := []string{"entry", "header", "metadata", "metadata.acp", "metadata.codex", "metadata.codex-exec", "metadata.cursor", "report", "scenario"}
+	want := []string{"entry", "header", "metadata", "metadata.acp", "metadata.claude", "metadata.codex", "metadata.codex-exec", "metadata.cursor", "report", "scenario"}
 	names := map[string]bool{}
 	for _, name := range Names() {
 		names[name] = true

@@ -15,7 +15,7 @@ import (
 )
 
 // All lists the flavors, one per protocol.
-var All = []*Flavor{Codex, CodexExec, ACP, Cursor}
+var All = []*Flavor{Codex, CodexExec, ACP, Cursor, Claude}
 
 // ByProtocol returns the flavor of a protocol id such as "codex.app-server".
 func ByProtocol(protocol string) (*Flavor, error) {
