@@ -15,7 +15,7 @@ import (
 )
 
 // All lists the flavors, one per protocol.
-var All = []*Flavor{Codex, CodexExec, ACP, Cursor, Claude}
+var All = []*Flavor{Codex, CodexExec, ACP, Cursor, Claude, OpenCode}
 
 // ByProtocol returns the flavor of a protocol id such as "codex.app-server".
 func ByProtocol(protocol string) (*Flavor, error) {
@@ -119,6 +119,15 @@ type Flavor struct {
 	// Refusal returns the protocol's error answer, on the wire and without
 	// line end, to a client's request; nil where it has none.
 	Refusal func(request Frame, message string) []byte
+
+	// Address reads which address the provider's arguments tell it to serve
+	// at: HOST:PORT, where port 0 is any. The error says that they start
+	// something else. HTTP only.
+	Address func(args []string) (string, error)
+
+	// Ready is the line, with %s for the URL, that tells on stdout that the
+	// provider serves. HTTP only.
+	Ready string
 
 	// Volatile lists the places whose values differ between two recordings of
 	// one scenario although nothing changed in meaning.
