@@ -31,8 +31,8 @@ const own = `{"type":"transcript_start","provider":"cursor","protocol":"cursor-a
 {"type":"runtime_exit","status":"success"}
 `
 
-// wire is one way to play a transcript's client.
-type wire struct {
+// cursorClient is one way to play a transcript's client.
+type cursorClient struct {
 	file string
 	// change edits the outbound frames, as they stand in the transcript.
 	change func(i int, frame string) string
@@ -41,7 +41,7 @@ type wire struct {
 // drive plays the outbound side of a transcript on the pipes of a real peer:
 // it sends what the transcript expects and reads what it emits, in its order.
 // It returns what came instead of the recorded lines, and the report.
-func (w wire) drive(t *testing.T, peer string) (unlike []string, code int, r *replay.Report) {
+func (w cursorClient) drive(t *testing.T, peer string) (unlike []string, code int, r *replay.Report) {
 	t.Helper()
 	dir := t.TempDir()
 	p := newBinary(t, dir, peer, nil, "serve", "--report", "report.json", "--workspace", "/ws", w.file)
@@ -101,12 +101,12 @@ func TestCursorOnTheWire(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Run(gjson.Get(readFile(t, file), "scenario").Str, func(t *testing.T) {
-			unlike, code, r := wire{file: file}.drive(t, peer)
+			unlike, code, r := cursorClient{file: file}.drive(t, peer)
 			if len(unlike) > 0 || code != 0 || r.Verdict != replay.Passed || r.Outbound.Matched != r.Outbound.Expected {
 				t.Fatalf("exit code %d, %v\n%s", code, unlike, r.Text())
 			}
 			for _, m := range mutants(t, file) {
-				_, code, r := wire{file, m.apply}.drive(t, peer)
+				_, code, r := cursorClient{file, m.apply}.drive(t, peer)
 				if code != replay.ExitFailed || r.Verdict != replay.Mismatch || r.Failure.Reason != "frame" || len(r.Failure.Differences) != 1 {
 					t.Errorf("frame %d with another %s: exit code %d\n%s", m.frame, m.path, code, r.Text())
 				}
@@ -128,7 +128,7 @@ func cursorLiveForm(t *testing.T, peer, file string) {
 		{"one missing", `"cwd":"/elsewhere","sandboxOptions":{"enabled":true},"autoReview":false`, false},
 	} {
 		live := `{"type":"agent.open","operation":"create","options":{"apiKey":"k","mcpServers":{"s":{}},"agents":{"zoe":{"prompt":"p"},"adam":{}},"mode":"agent","name":"n","model":{"id":"m"},"local":{` + c.local + `}}}`
-		w := wire{file, func(i int, frame string) string {
+		w := cursorClient{file, func(i int, frame string) string {
 			if i == 0 {
 				return live
 			}
