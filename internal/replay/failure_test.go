@@ -64,7 +64,7 @@ func TestTextOfManyDifferences(t *testing.T) {
 
 func TestTextOfTheNearest(t *testing.T) {
 	s := load(t, out("one", `{"method":"m","params":{"a":1,"b":1,"c":1}}`), in("n", `{"method":"n"}`),
-		out("two", `{"method":"m","params":{"a":2,"b":2,"c":1}}`), out("three", `{"method":"m","params":{"a":2,"b":2,"c":3}}`), out("four", `{"method":"m","params":{"a":2,"b":2,"c":3}}`))
+		out("two", `{"method":"m","params":{"a":2,"b":2,"c":1}}`), out("three", `{"method":"m","params":{"a":2,"b":2,"c":3}}`), out("four", `{"method":"m","params":{"a":2,"b":2,"c":3}}`), out("five", `{"method":"q"}`))
 	p := perform(t, s, Options{}, State{}, []turn{{`send {"method":"m","params":{"a":2,"b":2,"c":3}}`, "fail mismatch frame"}})
 	wantText(t, p, `
 t.ndjson:2: outbound mismatch at params.a (label "one")

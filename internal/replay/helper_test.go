@@ -165,7 +165,11 @@ func (s *stage) describe(act Action) string {
 	case Closing:
 		return "closing"
 	case Quit:
-		return strings.TrimSpace(fmt.Sprintf("quit %s %d %s %s", act.Exit.Status, act.Exit.Code, act.Exit.Signal, act.Exit.Stderr))
+		text := strings.TrimSpace(fmt.Sprintf("quit %s %d %s", act.Exit.Status, act.Exit.Code, act.Exit.Signal))
+		if act.Exit.Stderr != "" {
+			text += fmt.Sprintf(" %q", act.Exit.Stderr)
+		}
+		return text
 	case Fail:
 		return "fail " + string(s.p.Report().Verdict) + " " + s.p.Report().Failure.Reason
 	}
