@@ -269,3 +269,13 @@ func (c *claudeClient) outcome() (report *replay.Report, code int) {
 	}
 	return readReport(c.t, c.dir, "report.json"), code
 }
+
+// claudeTranscript is a hand-written transcript.
+func claudeTranscript(t testing.TB, scenario string) string {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join("testdata", "claude", scenario+".ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
