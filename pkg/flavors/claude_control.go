@@ -223,7 +223,7 @@ func (c *claudeCodec) encodeRequest(dir envelope.Direction, method, typ string, 
 			return nil, nil
 		}
 		options, _ := rest.inner("options")
-		body = append(body.withString("subtype", "initialize"), initializeOf(options)...)
+		body = append(body.withString("subtype", "initialize"), initializeOf(options, c.args)...)
 		c.opened = true
 	case "permission.request":
 		options, _ := rest.inner("options")
