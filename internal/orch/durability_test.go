@@ -61,7 +61,7 @@ func TestSameSeedSameLog(t *testing.T) {
 		return lines(r.log())
 	}
 	want := play(1)
-	for range 5 {
+	for range 3 {
 		if diff := cmp.Diff(want, play(1)); diff != "" {
 			t.Fatalf("logs differ:\n%s", diff)
 		}
@@ -344,6 +344,37 @@ func TestSharedSession(t *testing.T) {
 	r.do(say("d2", "c3", "again"))
 	r.awaitRun("d2", 2, "completed")
 	want := []string{"open", "thread/start", "turn/start one", "thread/start", "turn/start two", "open", "thread/resume T2", "turn/start again"}
+	if diff := cmp.Diff(want, agent.wire()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Detaching from a shared session leaves it to the others; coming back needs
+// neither a process nor a resume.
+func TestDetachFromSharedSession(t *testing.T) {
+	agent := newStub()
+	agent.capabilities.ThreadsPerSession = true
+	r := newRig(t, agent).start()
+	for _, thread := range []string{"d1", "d2"} {
+		r.create(thread)
+		r.do(say(thread, thread, "hi"))
+		r.awaitRun(thread, 1, "completed")
+	}
+	r.do(orch.DetachSession{CommandID: "x", ThreadID: "d1"})
+	p := r.await("d1", "detach", func(p *orch.Projection) bool {
+		return len(p.ProviderSessions) == 1 && p.ProviderSessions[0].Status == "stopped"
+	})
+	if p.ProviderThreads[0].Status != "not_loaded" {
+		t.Errorf("provider thread is %s", p.ProviderThreads[0].Status)
+	}
+	if p, _ := r.snapshot("d2"); p.ProviderSessions[0].Status != "ready" {
+		t.Errorf("the other thread's session is %s", p.ProviderSessions[0].Status)
+	}
+	r.do(say("d1", "back", "again"))
+	if p := r.awaitRun("d1", 2, "completed"); p.ProviderSessions[0].Status != "ready" {
+		t.Errorf("session is %s", p.ProviderSessions[0].Status)
+	}
+	want := []string{"open", "thread/start", "turn/start hi", "thread/start", "turn/start hi", "turn/start again"}
 	if diff := cmp.Diff(want, agent.wire()); diff != "" {
 		t.Error(diff)
 	}

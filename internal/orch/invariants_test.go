@@ -167,6 +167,18 @@ func TestTurnOwnership(t *testing.T) {
 	}
 }
 
+// Only a start makes a turn the run's: the end of one that nobody saw start
+// does not end a run that is about to start.
+func TestUnseenTurnIsNotAdopted(t *testing.T) {
+	f := newFolder(t)
+	f.plan(DispatchMessage{CommandID: "c1", ThreadID: "d", MessageID: "m1", Text: "hi"})
+	f.opened()
+	f.ingest(TurnEnded{"T", "ghost", "completed", ""})
+	if f.status() != "starting pending -" {
+		t.Error(f.status())
+	}
+}
+
 // A superseded attempt's turn ends without touching the run.
 func TestSupersededAttemptEndsAlone(t *testing.T) {
 	f := running(t)

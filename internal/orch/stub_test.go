@@ -246,7 +246,7 @@ func (f flaky) Commit(ctx context.Context, req orch.CommitRequest, decide func()
 
 func newRig(t *testing.T, agent *stub) *rig {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	r := &rig{
 		t: t, ctx: ctx, path: filepath.Join(t.TempDir(), "orch.db"), agent: agent, snaps: &snapshots{}, seed: 1,

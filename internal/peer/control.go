@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +28,7 @@ type Status struct {
 	Paused  bool           `json:"paused"`
 	// Held is the label of the gate that holds playing, "" for none.
 	Held     string         `json:"held,omitempty"`
-	Awaiting []replay.Place `json:"awaiting,omitempty"`
+	Awaiting replay.Awaited `json:"awaiting,omitempty"`
 }
 
 // gateWait is a control connection that waits for a gate.
@@ -100,8 +102,13 @@ func (s *session) serveControl(c net.Conn) {
 // command runs one line of the control protocol: a word and its argument.
 func (s *session) command(line string) Status {
 	word, arg, _ := strings.Cut(strings.TrimSpace(line), " ")
+	switch word {
+	case "status":
+		return s.status(nil)
+	case "wait":
+		return s.status(s.wait(arg))
+	}
 	var fail error
-	var wait chan struct{}
 	s.step(func() {
 		switch word {
 		case "pause":
@@ -117,22 +124,30 @@ func (s *session) command(line string) Status {
 			if d, fail = time.ParseDuration(arg); fail == nil {
 				fail = s.player.Advance(d)
 			}
-		case "wait":
-			wait = make(chan struct{})
-			s.waits = append(s.waits, gateWait{arg, wait})
-		case "status":
 		default:
 			fail = fmt.Errorf("unknown command %q: want pause, resume, step, release LABEL, advance DUR, wait LABEL or status", word)
 		}
 	})
-	if wait != nil {
-		select {
-		case <-wait:
-		case <-s.done:
-			fail = fmt.Errorf("the launch ended before the gate %q was reached", arg)
-		}
-	}
 	return s.status(fail)
+}
+
+// wait returns when the gate at LABEL, or LABEL#N, holds playing. Like asking
+// for the status it is nothing that happens: the idle timeout runs on.
+func (s *session) wait(label string) error {
+	if !slices.Contains(s.cfg.Hold, label) {
+		return fmt.Errorf("no gate at label %q", label)
+	}
+	w := gateWait{label, make(chan struct{})}
+	s.mu.Lock()
+	s.waits = append(s.waits, w)
+	s.tellGates()
+	s.mu.Unlock()
+	select {
+	case <-w.ready:
+		return nil
+	case <-s.done:
+		return fmt.Errorf("the launch ended before the gate %q was reached", label)
+	}
 }
 
 func (s *session) status(fail error) Status {
@@ -153,13 +168,21 @@ func (s *session) status(fail error) Status {
 func (s *session) tellGates() {
 	kept := s.waits[:0]
 	for _, w := range s.waits {
-		if w.label != "" && w.label == s.player.Reached() {
+		if at := s.player.Reached(); at != "" && (w.label == at || occurrence(w.label, at)) {
 			close(w.ready)
 		} else {
 			kept = append(kept, w)
 		}
 	}
 	s.waits = kept
+}
+
+// occurrence says whether label is base#N. A gate that names one occurrence
+// holds at no other.
+func occurrence(label, base string) bool {
+	n, ok := strings.CutPrefix(label, base+"#")
+	_, err := strconv.Atoi(n)
+	return ok && err == nil
 }
 
 // Command sends one line to a control socket and returns the answer. An

@@ -1,3 +1,5 @@
+//go:build unix
+
 package peer
 
 import (
@@ -122,7 +124,7 @@ func TestGate(t *testing.T) {
 	s := steer(t, interrupt, hold("turn/completed"))
 	s.interrupt()
 	want := &Status{Version: 1, Verdict: replay.Running, Cursor: 3, Total: 6, Launch: 1, Held: "turn/completed",
-		Awaiting: []replay.Place{{Line: 5, Label: "turn/completed", Type: "emit_inbound"}}}
+		Awaiting: replay.Awaited{{Line: 5, Label: "turn/completed", Type: "emit_inbound"}}}
 	if d := cmp.Diff(want, s.do("wait turn/completed")); d != "" {
 		t.Errorf("status (-want +got):\n%s", d)
 	}
@@ -256,7 +258,7 @@ func TestNeverReleased(t *testing.T) {
 			lines := append([]string(nil), interrupt...)
 			lines[3] = `{"type":"emit_inbound","label":"turn/completed","frame":{"method":"turn/completed"},"afterMs":5}`
 			s := steer(t, lines, func(cfg *Config) {
-				cfg.IdleTimeout = 2 * soonTimeout
+				cfg.IdleTimeout = soonTimeout
 				c.set(cfg)
 			})
 			s.do(c.do)

@@ -1,3 +1,5 @@
+//go:build unix
+
 package peer
 
 import (
@@ -176,6 +178,6 @@ func signals(sig syscall.Signal) op {
 }
 
 // soonTimeout is for peers that are to find that nothing happens.
-const soonTimeout = 300 * time.Millisecond
+const soonTimeout = 800 * time.Millisecond
 
 func soon(cfg *Config) { cfg.IdleTimeout = soonTimeout }

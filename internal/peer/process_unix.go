@@ -4,8 +4,10 @@ package peer
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -60,11 +62,23 @@ func dieBy(name string, process bool) int {
 	if sig == 0 {
 		return 1
 	}
-	if process {
+	code := 128 + int(sig)
+	if !process {
+		return code
+	}
+	switch sig {
+	case syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP:
 		signal.Reset(sig)
 		if syscall.Kill(os.Getpid(), sig) == nil {
 			time.Sleep(100 * time.Millisecond) // the signal is on its way
 		}
+	default:
+		// Go takes most of the others for a crash of its own and prints
+		// stacks. Another program in this process has no such handler; it
+		// ignores what was ignored, and nothing that was caught.
+		signal.Notify(make(chan os.Signal, 1), sig)
+		script := fmt.Sprintf("ulimit -c 0; kill -s %s $$; exit %d", strings.TrimPrefix(name, "SIG"), code)
+		_ = syscall.Exec("/bin/sh", []string{"sh", "-c", script}, os.Environ())
 	}
-	return 128 + int(sig)
+	return code
 }

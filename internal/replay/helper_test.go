@@ -161,7 +161,7 @@ func (s *stage) describe(act Action) string {
 	case Sleep:
 		return "sleep " + act.Delay.String()
 	case Held:
-		return "held " + s.p.Reached()
+		return strings.TrimSpace("held " + s.p.Reached())
 	case Closing:
 		return "closing"
 	case Quit:
@@ -205,6 +205,8 @@ func counts(r *Report) string {
 		r.Entries.Played, r.Entries.Skipped, r.Entries.Total,
 		r.Outbound.Matched, r.Outbound.Repeated, r.Outbound.Expected, r.Inbound.Emitted)
 }
+
+func lines(list []string) string { return strings.Join(list, "\n") }
 
 func wantCounts(t *testing.T, p *Player, want string) {
 	t.Helper()

@@ -152,7 +152,7 @@ func matchParts(parts []part, actual string, value func(part) (string, bool)) bo
 				return false
 			}
 			cur.text += v
-			cur.boundary = p.kind == partWorkspace && i+1 < len(parts)
+			cur.boundary = p.kind == partWorkspace && v != "" && i+1 < len(parts)
 		}
 	}
 	if len(pieces) == 0 {
