@@ -151,6 +151,7 @@ func TestLiveClaudeSDK(t *testing.T) {
 			"supportedModels": `[{"value":"default","displayName":"Default","description":"[trimmed]"}]`,
 		}},
 		{scenario: "callbacks"},
+		{scenario: "abort", errors: "aborted by user"},
 	}
 	for _, c := range tests {
 		t.Run(c.scenario, func(t *testing.T) {

@@ -2,13 +2,16 @@ package peer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -32,7 +35,8 @@ type claudeEntry struct {
 	out, exit bool
 	frame     string
 	typ       string
-	code      int // of an exit
+	code      int  // of an exit
+	killed    bool // the exit was the client's doing
 }
 
 func readClaude(t testing.TB, file string) []claudeEntry {
@@ -63,6 +67,7 @@ func readClaude(t testing.TB, file string) []claudeEntry {
 			c.frame = string(e.Frame)
 		case *envelope.RuntimeExit:
 			c.exit, c.code = true, int(gjson.GetBytes(e.Error, "exitCode").Int())
+			c.killed = e.Status == envelope.Cancelled
 		}
 		c.typ = gjson.Get(c.frame, "type").Str
 		all = append(all, c)
@@ -152,7 +157,7 @@ func (c *claudeClient) play(entries []claudeEntry) error {
 		case c.p == nil:
 			return fmt.Errorf("%s outside a launch", e.typ)
 		case e.exit:
-			err = c.leave(e.code)
+			err = c.leave(e)
 		case e.out:
 			err = c.send(e)
 		default:
@@ -304,9 +309,20 @@ func (c *claudeClient) request(e claudeEntry, line string) error {
 	return nil
 }
 
-// leave closes stdin and waits for the process to end.
-func (c *claudeClient) leave(want int) error {
+// leave closes stdin, ends the process where the recorded client did, and
+// waits for its end.
+func (c *claudeClient) leave(e claudeEntry) error {
 	c.p.in.Close()
+	if e.killed {
+		c.p.out.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		if rest, err := c.p.rest(); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("the end of input was enough to end it: %q, %v", rest, err)
+		}
+		c.p.out.SetReadDeadline(time.Now().Add(patience))
+		if err := c.p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			return err
+		}
+	}
 	rest, err := c.p.rest()
 	if err != nil {
 		return err
@@ -323,8 +339,8 @@ func (c *claudeClient) leave(want int) error {
 		return fmt.Errorf("unanswered: %v", c.open)
 	}
 	code, sig := c.p.wait(c.t)
-	if code != want || sig != 0 {
-		err = fmt.Errorf("exit code %d, signal %d: want %d\n%s", code, sig, want, c.p.errors(c.t))
+	if code != e.code || sig != 0 {
+		err = fmt.Errorf("exit code %d, signal %d: want %d\n%s", code, sig, e.code, c.p.errors(c.t))
 	}
 	c.p, c.code = nil, code
 	return err

@@ -176,6 +176,15 @@ const scenarios = {
     s.say('say hello');
     await s.result();
   }),
+  // The client gives up in the middle of a turn and ends the provider.
+  abort: () => {
+    const abortController = new AbortController();
+    return run({ ...base, abortController }, async (s) => {
+      s.say('count to a million');
+      await s.assistant();
+      abortController.abort();
+    });
+  },
   // Control calls, one of which the provider refuses, and one without a
   // recorded answer.
   controls: () => run(base, async (s) => {
