@@ -3,6 +3,7 @@ package replay
 import (
 	"time"
 
+	"github.com/replaypeer/replaypeer/pkg/envelope"
 	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
@@ -66,7 +67,7 @@ func (p *Player) Illegal(wire []byte, err error) {
 // OutputClosed, which says that a frame was not delivered, and after the end of
 // input the provider still says what it has to say.
 func (p *Player) Close(c Cause) {
-	if p.Failed() || p.closed != "" && c != OutputClosed {
+	if p.Failed() || p.closed != "" && c != OutputClosed && !p.outlives() {
 		return // a client that has sent all it will may still stop reading too early
 	}
 	p.closed = c
@@ -130,10 +131,18 @@ func (p *Player) end(x Exit) (Action, bool) {
 			}
 		}
 	}
-	if x.own() || p.closed != "" {
+	p.cancelled = x.Status == envelope.Cancelled
+	if x.own() || p.closed != "" && !p.outlives() {
 		return Action{Kind: Quit, Exit: x}, true
 	}
 	return Action{Kind: Closing, Exit: x}, true
+}
+
+// outlives says whether the end of its input is not enough to end the
+// provider: its client closed first, as every client of such a provider does,
+// and then had to end it by a signal.
+func (p *Player) outlives() bool {
+	return p.ended && p.cancelled && p.closed == EndOfInput && p.script.Flavor.EndsAlone
 }
 
 // last says whether the end at the cursor is the transcript's.

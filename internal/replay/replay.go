@@ -134,6 +134,8 @@ type Player struct {
 	gates  gates
 	closed Cause // why the client is gone; "" while it is there
 	ended  bool  // everything of this launch was played
+	// cancelled is true at the end of a launch that the recorded client ended.
+	cancelled bool
 
 	report   Report
 	previous Place
