@@ -25,6 +25,8 @@ func TestAccepts(t *testing.T) {
 		"metadata.acp":        {metadata, strings.Replace(metadata, `"incomplete"`, `"protocolVersion":"2","incomplete"`, 1), strings.Replace(metadata, `"incomplete"`, `"protocolVersion":1,"incomplete"`, 1)},
 		"metadata.codex-exec": {metadata},
 		"header":              {header, strings.NewReplacer("codex.app-server", "acp.ndjson-jsonrpc", `"providerVersion":"0.171.0"`, `"providerVersion":"latest"`).Replace(header)},
+		"metadata.cursor":     {strings.Replace(metadata, `"incomplete"`, `"sdk":"@cursor/sdk","incomplete"`, 1)},
+		"metadata.claude":     {metadata, strings.Replace(metadata, `"incomplete"`, `"sdkVersion":"0.3.332","optionsProjection":"full","incomplete"`, 1)},
 		"entry": {
 			`{"type":"expect_outbound","frame":null}`,
 			`{"type":"expect_outbound","label":"a","group":"g","optional":true,"repeat":false,"frame":{"id":9007199254740993},"x":1}`,
@@ -70,6 +72,10 @@ func TestRejects(t *testing.T) {
 		{"metadata.acp", swap(metadata, `"incomplete"`, `"protocolVersion":"draft","incomplete"`), "at /protocolVersion: does not match pattern"},
 		{"metadata.acp", swap(metadata, `"incomplete"`, `"protocolVersion":0,"incomplete"`), "at /protocolVersion: must be >= 1"},
 		{"header", strings.Replace(swap(header, "codex.app-server", "acp.ndjson-jsonrpc"), `"incomplete"`, `"protocolVersion":[],"incomplete"`, 1), "at /metadata/protocolVersion: expected string or integer"},
+		{"header", strings.Replace(swap(header, "codex.app-server", "cursor-agent-sdk.local"), `"providerVersion":"0.171.0"`, `"providerVersion":"1"`, 1), "at /metadata/providerVersion: does not match pattern"},
+		{"metadata.cursor", swap(metadata, "0.171.0", "1"), "at /providerVersion: does not match pattern"},
+		{"metadata.cursor", swap(metadata, `"incomplete"`, `"sdk":"","incomplete"`), "at /sdk: length must be >= 1, but got 0"},
+		{"metadata.claude", swap(metadata, `"incomplete"`, `"optionsProjection":"some","incomplete"`), `at /optionsProjection: value must be one of "core", "full"`},
 		{"header", swap(header, "transcript_start", "start"), `at /type: value must be "transcript_start"`},
 		{"header", swap(header, `"scenario":"simple"`, `"scenario":""`), "at /scenario: length must be >= 1, but got 0"},
 		{"header", swap(header, `"capturedAt"`, `"x"`), "at /metadata: missing capturedAt"},
@@ -142,7 +148,7 @@ func TestNumbersAreNotRounded(t *testing.T) {
 }
 
 func TestEverySchema(t *testing.T) {
-	want := []string{"entry", "header", "metadata", "metadata.acp", "metadata.codex", "metadata.codex-exec", "report", "scenario"}
+	want := []string{"entry", "header", "metadata", "metadata.acp", "metadata.claude", "metadata.codex", "metadata.codex-exec", "metadata.cursor", "report", "scenario"}
 	names := map[string]bool{}
 	for _, name := range Names() {
 		names[name] = true

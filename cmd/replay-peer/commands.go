@@ -45,10 +45,11 @@ func playFlags() []cli.Flag {
 		&cli.StringFlag{Name: "pace", Usage: "instant, recorded, a factor, or virtual (default: instant) (REPLAY_PEER_PACE)"},
 		&cli.StringSliceFlag{Name: "hold", Usage: "gate before the entry with this label, or LABEL#N; repeatable (REPLAY_PEER_HOLD)"},
 		&cli.PathFlag{Name: "control", Usage: "control channel on a unix socket (REPLAY_PEER_CONTROL)"},
-		&cli.DurationFlag{Name: "idle-timeout", Usage: "end the replay when nothing happens for so long (default: 30s) (REPLAY_PEER_IDLE_TIMEOUT)"},
+		&cli.DurationFlag{Name: "idle-timeout", DefaultText: peer.DefaultIdleTimeout.String(), Usage: "end the replay when nothing happens for so long (REPLAY_PEER_IDLE_TIMEOUT)"},
 		&cli.StringFlag{Name: "as", Usage: "play a standard ACP transcript as another agent, such as registry (REPLAY_PEER_AS)"},
-		&cli.IntFlag{Name: "split", Usage: "write at most `N` bytes at a time"},
-		&cli.IntFlag{Name: "max-line", Usage: "longest line accepted, in bytes (default: 64 MiB)"},
+		&cli.StringFlag{Name: "listen", Usage: "`ADDR` of a provider that serves HTTP (default: what its arguments say, else 127.0.0.1:0) (REPLAY_PEER_LISTEN)"},
+		&cli.IntFlag{Name: "split", DefaultText: "as many as there are", Usage: "write at most `N` bytes at a time"},
+		&cli.IntFlag{Name: "max-line", DefaultText: "64 MiB", Usage: "longest line accepted, in bytes"},
 	}
 }
 
@@ -59,7 +60,7 @@ func playConfig(c *cli.Context) (peer.Config, error) {
 	}
 	for name, to := range map[string]*string{
 		"report": &cfg.Report, "report-dir": &cfg.ReportDir, "state": &cfg.State,
-		"workspace": &cfg.Workspace, "pace": &cfg.Pace, "control": &cfg.Control, "as": &cfg.As,
+		"workspace": &cfg.Workspace, "pace": &cfg.Pace, "control": &cfg.Control, "as": &cfg.As, "listen": &cfg.Listen,
 	} {
 		if c.IsSet(name) {
 			*to = c.String(name)
@@ -93,7 +94,7 @@ func playConfig(c *cli.Context) (peer.Config, error) {
 func serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "serve",
-		Usage:     "play one transcript as the provider, on stdin and stdout",
+		Usage:     "play one transcript as the provider, on stdin and stdout or as an HTTP server",
 		ArgsUsage: "TRANSCRIPT [-- ARGS…]",
 		Description: "Exit code: the recorded one (0 by default) when the replay passed, 97 when it did not, 2 usage.\n" +
 			"Example:\n  replay-peer serve --report report.json transcripts/simple/codex.ndjson -- app-server",
@@ -110,7 +111,10 @@ func serveCommand() *cli.Command {
 			if cfg.Transcript == "" {
 				return tool.Usagef("serve: no transcript: see replay-peer serve --help")
 			}
-			if len(args) > 0 && args[0] == "--" {
+			if len(args) > 0 {
+				if args[0] != "--" {
+					return tool.Usagef("serve: %q after the transcript: flags come before it, the provider's arguments after --", args[0])
+				}
 				args = args[1:]
 			}
 			if code := serve(c.Context, cfg, args); code != 0 {

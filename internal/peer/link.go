@@ -109,6 +109,7 @@ func FromEnv(cfg *Config, getenv func(string) string) error {
 	for name, to := range map[string]*string{
 		"TRANSCRIPT": &cfg.Transcript, "REPORT": &cfg.Report, "REPORT_DIR": &cfg.ReportDir, "STATE": &cfg.State,
 		"WORKSPACE": &cfg.Workspace, "PACE": &cfg.Pace, "CONTROL": &cfg.Control, "AS": &cfg.As,
+		"LISTEN": &cfg.Listen,
 	} {
 		if v := getenv("REPLAY_PEER_" + name); v != "" {
 			*to = v

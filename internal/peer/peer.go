@@ -38,6 +38,9 @@ type Config struct {
 	// IdleTimeout ends a replay in which nothing happens; 0 means
 	// DefaultIdleTimeout.
 	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
+	// Listen is the address of a provider that serves HTTP, HOST:PORT; ""
+	// follows the provider's arguments, and without any 127.0.0.1:0.
+	Listen string `json:"listen,omitempty"`
 	// Split writes at most so many bytes at a time; 0 writes whole batches.
 	Split int `json:"split,omitempty"`
 	// As plays a transcript as another agent of its protocol; "" as its own.
@@ -51,10 +54,10 @@ type Config struct {
 	Process bool `json:"-"`
 }
 
-// Serve plays one launch on stdin and stdout and returns the exit code: the
-// recorded one when the replay passed so far, 97 when it did not. args are the
-// provider's arguments. It returns when the launch is over; a goroutine may
-// then still wait for stdin.
+// Serve plays one launch on stdin and stdout, or on HTTP, and returns the exit
+// code: the recorded one when the replay passed so far, 97 when it did not.
+// args are the provider's arguments. It returns when the launch is over; a
+// goroutine may then still wait for stdin.
 func Serve(ctx context.Context, cfg Config, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if cfg.Process {
 		startProcess()
@@ -92,8 +95,8 @@ func Serve(ctx context.Context, cfg Config, args []string, stdin io.Reader, stdo
 		return refuse(cfg, script, replay.Invalid, "setting", err, stderr)
 	}
 	defer player.Stop()
-	s := newSession(cfg, script, player, files, args, stdout, stderr)
-	return s.run(ctx, stdin)
+	s := newSession(cfg, script, player, files, args, stdin, stdout, stderr)
+	return s.run(ctx)
 }
 
 // printVersion answers a version probe. It is no launch and counts nowhere.

@@ -105,9 +105,13 @@ func (t *translator) expectations(m message, frames []flavors.Frame) []envelope.
 }
 
 func (t *translator) inbound(m message) []envelope.Entry {
-	frames, err := t.codec.Decode(envelope.In, bytes.TrimSpace(m.line))
+	wire := bytes.TrimSpace(m.line)
+	frames, err := t.codec.Decode(envelope.In, wire)
 	if err != nil {
 		return []envelope.Entry{t.text(m, envelope.Stdout)}
+	}
+	if len(frames) == 0 {
+		t.probe(envelope.In, flavors.Frame{Raw: wire})
 	}
 	entries := make([]envelope.Entry, 0, len(frames))
 	for _, f := range frames {
@@ -155,8 +159,8 @@ func (t *translator) after(at time.Time) *int64 {
 	return &ms
 }
 
-// label is the method of a request or notification, and for a response that
-// of its request.
+// label is the method of a request, and for a response that of its request; a
+// notification is called what the flavor calls it.
 func (t *translator) label(dir envelope.Direction, f flavors.Frame) string {
 	switch f.Kind {
 	case flavors.Request:
@@ -164,6 +168,10 @@ func (t *translator) label(dir envelope.Direction, f flavors.Frame) string {
 	case flavors.Response:
 		if label := t.answered(dir.Opposite(), f); label != "" {
 			return label
+		}
+	default:
+		if t.flavor.Label != nil {
+			return t.flavor.Label(f)
 		}
 	}
 	return f.Method

@@ -15,7 +15,7 @@ import (
 )
 
 // All lists the flavors, one per protocol.
-var All = []*Flavor{Codex, CodexExec, ACP}
+var All = []*Flavor{Codex, CodexExec, ACP, Cursor, Claude, OpenCode}
 
 // ByProtocol returns the flavor of a protocol id such as "codex.app-server".
 func ByProtocol(protocol string) (*Flavor, error) {
@@ -120,6 +120,15 @@ type Flavor struct {
 	// line end, to a client's request; nil where it has none.
 	Refusal func(request Frame, message string) []byte
 
+	// Address reads which address the provider's arguments tell it to serve
+	// at: HOST:PORT, where port 0 is any. The error says that they start
+	// something else. HTTP only.
+	Address func(args []string) (string, error)
+
+	// Ready is the line, with %s for the URL, that tells on stdout that the
+	// provider serves. HTTP only.
+	Ready string
+
 	// Volatile lists the places whose values differ between two recordings of
 	// one scenario although nothing changed in meaning.
 	Volatile []Place
@@ -146,9 +155,15 @@ type Flavor struct {
 	// "" means the version alone.
 	VersionLine string
 
+	// Label is what a recorder calls a notification; nil calls it by its
+	// method.
+	Label func(Frame) string
+
 	// Probe reads facts for a transcript's metadata out of a frame, such as
 	// {"model": "gpt-5.5"}; nil when the frame holds none. Keys are metadata
-	// keys.
+	// keys. A recorder also shows it the inbound wire messages that give no
+	// frame: as a Frame without a method whose Raw is the message, which need
+	// not be JSON.
 	Probe func(dir envelope.Direction, f Frame) map[string]string
 }
 
