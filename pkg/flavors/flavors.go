@@ -14,8 +14,9 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
-// All lists the flavors, one per protocol.
-var All = []*Flavor{Codex, CodexExec, ACP, Cursor, Claude, OpenCode}
+// All lists the flavors, one per protocol. Where several share a provider's
+// name, the usual one comes first.
+var All = []*Flavor{Codex, Claude, Cursor, OpenCode, ACP, CodexExec}
 
 // ByProtocol returns the flavor of a protocol id such as "codex.app-server".
 func ByProtocol(protocol string) (*Flavor, error) {
