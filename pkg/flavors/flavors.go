@@ -78,6 +78,12 @@ type Frame struct {
 	Raw    json.RawMessage // the logical frame as it stands in a transcript
 }
 
+// Stray says whether f is a response to nothing: an error about a message
+// whose id the provider could not read.
+func (f Frame) Stray() bool {
+	return f.Kind == Response && f.Method == "" && (f.ID == nil || string(f.ID) == "null")
+}
+
 // Flavor is what the toolkit knows of one protocol. Its functions are pure.
 type Flavor struct {
 	Providers []string // names a transcript's provider field may have; the first is the usual one
