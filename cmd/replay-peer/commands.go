@@ -24,14 +24,6 @@ func isOwnName(argv0 string) bool {
 
 func serve(ctx context.Context, cfg peer.Config, args []string) int {
 	cfg.Process = true
-	if cfg.Workspace == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "replay-peer: workspace: %v\n", err)
-			return 1
-		}
-		cfg.Workspace = dir
-	}
 	return peer.Serve(ctx, cfg, args, os.Stdin, os.Stdout, os.Stderr)
 }
 

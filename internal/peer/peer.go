@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/replaypeer/replaypeer/internal/replay"
@@ -73,6 +74,11 @@ func Serve(ctx context.Context, cfg Config, args []string, stdin io.Reader, stdo
 		return refuse(cfg, nil, replay.Invalid, "transcript", err, stderr)
 	}
 	unfit := fit(cfg, script, args)
+	if cfg.Workspace == "" {
+		if cfg.Workspace, err = os.Getwd(); err != nil {
+			return refuse(cfg, script, replay.Invalid, "setting", err, stderr)
+		}
+	}
 	opt := replay.Options{Workspace: cfg.Workspace, Hold: cfg.Hold}
 	if opt.Pace, err = replay.ParsePace(cfg.Pace); err != nil {
 		return refuse(cfg, script, replay.Invalid, "setting", err, stderr)

@@ -216,7 +216,7 @@ func (p *Player) Failed() bool {
 func (p *Player) Stop() { p.feed.close() }
 
 // Awaiting lists what the client should send now, else what comes next.
-func (p *Player) Awaiting() []Place { return p.awaiting() }
+func (p *Player) Awaiting() Awaited { return p.awaiting() }
 
 // FailLaunch fails the replay because of what happened around it: another
 // launch, a file that can't be written.
