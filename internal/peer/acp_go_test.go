@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 // goClient is a client written with the Go SDK. It answers as
 // testdata/acp/client.ndjson expects.
 type goClient struct {
-	second  chan struct{} // closed when the second permission is answered
+	second  chan struct{} // closed when the answer to the second permission is written
 	waiting chan struct{} // closed when the second turn has begun
 	once    sync.Once
 	text    strings.Builder
@@ -35,9 +36,22 @@ func (c *goClient) RequestPermission(ctx context.Context, r acp.RequestPermissio
 		}
 	} else {
 		option = r.Options[1].OptionId
-		defer close(c.second)
 	}
 	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(option)}, nil
+}
+
+// tapped is the way to the agent, on which the client watches its own answers.
+type tapped struct {
+	io.Writer
+	client *goClient
+}
+
+func (w tapped) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if bytes.Contains(p, []byte(`"optionId":"no"`)) {
+		close(w.client.second)
+	}
+	return n, err
 }
 
 func (c *goClient) SessionUpdate(_ context.Context, n acp.SessionNotification) error {
@@ -143,7 +157,7 @@ func TestACPGoClient(t *testing.T) {
 			p := newBinary(t, dir, exe, nil, "serve", "--report", "report.json", "--idle-timeout", "20s", path)
 			p.start(t)
 			c := &goClient{second: make(chan struct{}), waiting: make(chan struct{})}
-			conn := acp.NewClientSideConnection(c, p.in, p.lines)
+			conn := acp.NewClientSideConnection(c, tapped{p.in, c}, p.lines)
 			conn.SetLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
 			err = c.converse(p.ctx, conn, dir, hello)
 			p.in.Close()
