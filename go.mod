@@ -19,6 +19,7 @@ require (
 )
 
 require (
+	github.com/coder/acp-go-sdk v0.13.0
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/dustin/go-humanize v1.1.0 // indirect
 	github.com/google/uuid v1.6.0 // indirect

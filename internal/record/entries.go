@@ -169,6 +169,9 @@ func (t *translator) label(dir envelope.Direction, f flavors.Frame) string {
 		if label := t.answered(dir.Opposite(), f); label != "" {
 			return label
 		}
+		if f.Stray() {
+			return "error"
+		}
 	default:
 		if t.flavor.Label != nil {
 			return t.flavor.Label(f)

@@ -30,6 +30,7 @@ var ACP = &Flavor{
 	NewCodec:    func(Launch) Codec { return newACPCodec() },
 	Refusal:     refuseACP,
 	VersionArgs: []string{"--version"},
+	Label:       labelACP,
 	Probe:       probeACP,
 	Chosen: []Place{
 		{envelope.Out, "terminal/create", "result.terminalId"},
@@ -147,6 +148,22 @@ func refuseACP(request Frame, message string) []byte {
 	}
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%s}}`,
 		request.ID, envelope.AppendString(nil, message))
+}
+
+// labelACP calls a session update by its kind, and a state by its name too.
+func labelACP(f Frame) string {
+	if f.Method != "session/update" {
+		return f.Method
+	}
+	update := gjson.GetBytes(f.Raw, "params.update")
+	kind, state := update.Get("sessionUpdate").String(), update.Get("state").String()
+	switch {
+	case kind == "":
+		return f.Method
+	case kind == "state_update" && state != "":
+		return kind + "/" + state
+	}
+	return kind
 }
 
 // probeACP takes the negotiated protocol version and the agent's own from the

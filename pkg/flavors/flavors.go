@@ -14,8 +14,9 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
-// All lists the flavors, one per protocol.
-var All = []*Flavor{Codex, CodexExec, ACP, Cursor, Claude, OpenCode}
+// All lists the flavors, one per protocol. Where several share a provider's
+// name, the usual one comes first.
+var All = []*Flavor{Codex, Claude, Cursor, OpenCode, ACP, CodexExec}
 
 // ByProtocol returns the flavor of a protocol id such as "codex.app-server".
 func ByProtocol(protocol string) (*Flavor, error) {
@@ -75,6 +76,12 @@ type Frame struct {
 	Method string          // "" for a response whose frame does not carry it
 	ID     json.RawMessage // the request id literal; nil where the frame has none
 	Raw    json.RawMessage // the logical frame as it stands in a transcript
+}
+
+// Stray says whether f is a response to nothing: an error about a message
+// whose id the provider could not read.
+func (f Frame) Stray() bool {
+	return f.Kind == Response && f.Method == "" && (f.ID == nil || string(f.ID) == "null")
 }
 
 // Flavor is what the toolkit knows of one protocol. Its functions are pure.
