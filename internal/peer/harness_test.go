@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	case text != "":
 		err = json.Unmarshal([]byte(text), &cfg)
 	case !linked:
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
 	}
 	if err == nil {
 		err = FromEnv(&cfg, os.Getenv)
@@ -53,6 +53,19 @@ func TestMain(m *testing.M) {
 		cfg.Workspace = workspace
 	}
 	os.Exit(Serve(context.Background(), cfg, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// binaryDir is where binary builds.
+var binaryDir string
+
+func runTests(m *testing.M) int {
+	var err error
+	if binaryDir, err = os.MkdirTemp("", "replay-peer-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(binaryDir)
+	return m.Run()
 }
 
 // process is a peer at work and the client's ends of its pipes.

@@ -15,10 +15,9 @@ const batch = 64 << 10
 
 // stdioWire is one message a line, on the process's stdin and stdout.
 type stdioWire struct {
-	s    *session
-	in   io.Reader
-	buf  []byte // output not written yet
-	crlf bool   // the client sent CR LF
+	s   *session
+	in  io.Reader
+	buf []byte // output not written yet
 }
 
 // open starts reading. The reader ends with stdin; the launch does not wait
@@ -75,9 +74,6 @@ func (w *stdioWire) send(b []byte) bool {
 }
 
 func (w *stdioWire) hold() (last func(), ok bool) {
-	if w.crlf {
-		w.s.player.Warn("the client ended lines with CR LF")
-	}
 	const end = 2 // "}" and LF: without them nobody takes a frame for whole
 	tail := w.buf[max(len(w.buf)-end, 0):]
 	w.buf = w.buf[:len(w.buf)-len(tail)]
@@ -143,7 +139,7 @@ func (w *stdioWire) lines(lines [][]byte) {
 
 func (w *stdioWire) line(line []byte) {
 	if n := len(line); n > 0 && line[n-1] == '\r' {
-		w.crlf = true
+		w.s.player.Warn("the client ended lines with CR LF")
 		line = line[:n-1]
 	}
 	if blank(line) {
