@@ -1,16 +1,17 @@
 package peer
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/replaypeer/replaypeer/internal/replay"
@@ -35,6 +36,9 @@ type httpWire struct {
 	l      net.Listener // made by open unless a test has set it
 	server *http.Server
 	stop   chan struct{} // ends keep-alives
+
+	connMu sync.Mutex
+	conns  map[net.Conn]bool // that have a request
 
 	// Guarded by the session's lock.
 	lastID  int
@@ -61,7 +65,7 @@ type exchange struct {
 }
 
 func newHTTPWire(s *session, args []string) *httpWire {
-	return &httpWire{s: s, args: args, stop: make(chan struct{})}
+	return &httpWire{s: s, args: args, stop: make(chan struct{}), conns: map[net.Conn]bool{}}
 }
 
 func (h *httpWire) open() error {
@@ -69,7 +73,7 @@ func (h *httpWire) open() error {
 	if err != nil {
 		return err
 	}
-	h.server = &http.Server{Handler: h}
+	h.server = &http.Server{Handler: h, ConnState: h.state, ErrorLog: log.New(io.Discard, "", 0)}
 	go h.server.Serve(h.l) // ends with close
 	go h.keepAlive()
 	if ready := h.s.script.Flavor.Ready; ready != "" {
@@ -121,10 +125,28 @@ func (h *httpWire) close(abruptly bool) {
 		x.finish()
 	}
 	h.s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
-	defer cancel()
-	h.server.Shutdown(ctx)
+	// Not Shutdown: it would wait for connections that were never used.
+	for end := time.Now().Add(farewell); h.active() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
 	h.server.Close()
+}
+
+// state keeps which connections are in the middle of something.
+func (h *httpWire) state(c net.Conn, st http.ConnState) {
+	h.connMu.Lock()
+	defer h.connMu.Unlock()
+	if st == http.StateActive {
+		h.conns[c] = true
+	} else {
+		delete(h.conns, c)
+	}
+}
+
+func (h *httpWire) active() bool {
+	h.connMu.Lock()
+	defer h.connMu.Unlock()
+	return len(h.conns) > 0
 }
 
 func (x *exchange) finish() {

@@ -119,6 +119,10 @@ type Flavor struct {
 	// needs it.
 	Minimal func(request Frame) json.RawMessage
 
+	// Unordered is true where requests travel on connections of their own:
+	// those that wait together came in no order.
+	Unordered bool
+
 	// EndsAlone is true where the provider ends by itself once its client has
 	// closed, however much is still to be said.
 	EndsAlone bool

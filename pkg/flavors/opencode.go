@@ -28,6 +28,7 @@ var OpenCode = &Flavor{
 	CheckID:     checkScalarID,
 	NewCodec:    func(Launch) Codec { return newOpenCodeCodec() },
 	Minimal:     openCodeStream,
+	Unordered:   true,
 	Refusal:     refuseOpenCode,
 	Address:     openCodeAddress,
 	Ready:       "opencode server listening on %s",
