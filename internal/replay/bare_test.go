@@ -58,38 +58,35 @@ func TestBareAnswers(t *testing.T) {
 	}
 }
 
-// TestMinimalAnswers has a request without a recorded answer, in each launch.
+// TestUnansweredRequests finds, launch by launch, the requests whose answer
+// was not recorded.
+func TestUnansweredRequests(t *testing.T) {
+	claude := strings.NewReplacer("codex.app-server", "claude-agent-sdk.query", `"codex"`, `"claude"`).Replace(testHeader)
+	open := out("open", `{"type":"query.open","options":{}}`)
+	interrupt := out("stop", `{"type":"query.interrupt"}`)
+	stopped := in("stop", `{"type":"query.response","method":"query.interrupt","response":{}}`)
+	s := load(t, claude, open, interrupt, interrupt, stopped, exit("success"), interrupt, stopped, exit("success"), open, interrupt, stopped)
+	if d := cmp.Diff(map[int]bool{0: true, 2: true, 8: true}, s.unanswered); d != "" {
+		t.Errorf("unanswered (-want +got):\n%s", d)
+	}
+}
+
 func TestMinimalAnswers(t *testing.T) {
-	path := writeScript(t, ask(1, "a"), ask(2, "b"), answer(2, "b"), exit("success"), ask(1, "b"), exit("success"))
-	minimal := *flavors.Codex
-	minimal.Minimal = func(f flavors.Frame) json.RawMessage {
-		if f.Method != "a" {
-			return nil
+	s := load(t, ask(1, "a"), ask(2, "b"), answer(2, "b"), ask(3, "c"), exit("success"))
+	flavor := *s.Flavor
+	flavor.Minimal = func(f flavors.Frame) json.RawMessage {
+		if f.Method == "c" {
+			return nil // has none
 		}
 		return json.RawMessage(`{"id":` + string(f.ID) + `,"result":{}}`)
 	}
-	s := loadAs(t, path, &minimal)
+	s.Flavor, s.unanswered = &flavor, map[int]bool{0: true, 3: true}
 	p := perform(t, s, Options{}, State{}, []turn{
 		{"send " + request(7, "a"), `{"id":7,"result":{}}` + "\nwait"},
-		{"send " + request(7, "b"), `{"id":7,"result":"b"}` + "\nclosing"},
-		{"close end_of_input", "quit success 0"},
+		{"send " + request(7, "b"), `{"id":7,"result":"b"}` + "\nwait"}, // the id is free again
+		{"send " + request(7, "c"), "closing"},
 	})
-	p = perform(t, s, Options{}, p.State(), []turn{{"send " + request(7, "b"), "closing"}})
-	wantCounts(t, p, "passed entries 6+0/6 outbound 3+0/3 inbound 2")
-}
-
-// loadAs loads for another flavor than the protocol's.
-func loadAs(t *testing.T, path string, flavor *flavors.Flavor) *Script {
-	t.Helper()
-	known := flavors.Codex.Minimal
-	flavors.Codex.Minimal = flavor.Minimal // Load asks the protocol's own flavor
-	defer func() { flavors.Codex.Minimal = known }()
-	s, err := Load(path, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Flavor = flavor
-	return s
+	wantCounts(t, p, "passed entries 5+0/5 outbound 3+0/3 inbound 2")
 }
 
 // TestEndsAlone keeps the recorded pace after the client has closed.
@@ -103,6 +100,6 @@ func TestEndsAlone(t *testing.T) {
 		{"close end_of_input", "sleep 100ms"},
 		{"clock 100ms", said("a", "sleep 100ms")},
 		{"clock 200ms", said("b", "sleep 100ms")},
-		{"close parent_gone", "sleep 100ms"},
+		{"close parent_gone", "fail aborted parent_gone"},
 	})
 }
