@@ -58,7 +58,7 @@ func (f *folder) opened() {
 		run, _ := d.p.liveRun()
 		d.put(Checkpoint{ID: checkpointID(scopeID("d", rootScopeName(run.Ordinal)), 0), ThreadID: "d", Status: "ready", RunID: Ref(run.ID)})
 		d.put(ProviderSession{ID: "s", Driver: "codex", ProviderInstanceID: "codex", Status: "ready"})
-		putThreadOpened(d, testSource, run, NativeThread{ID: "T"}, false, ProviderThread{})
+		putThreadOpened(d, testSource, run, ProviderThread{}, openedThread{native: NativeThread{ID: "T"}}, nil)
 		return nil
 	})
 }
