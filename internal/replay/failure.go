@@ -88,10 +88,16 @@ func (p *Player) failAhead(f flavors.Frame, msg string) {
 // failNow is a frame that is wrong whatever the recording wants next.
 func (p *Player) failNow(reason, msg string, f flavors.Frame) {
 	fail := Failure{Reason: reason, Message: msg, Actual: f.Raw, Awaiting: p.awaiting(), DuplicateOf: p.duplicateOf(f)}
+	p.failHere(Mismatch, fail)
+}
+
+// failHere is a failure at what is awaited, or after what was played last.
+func (p *Player) failHere(v Verdict, fail Failure) {
+	fail.Line, fail.Label = p.previous.Line, p.previous.Label
 	if len(fail.Awaiting) > 0 {
 		fail.Line, fail.Label = fail.Awaiting[0].Line, fail.Awaiting[0].Label
 	}
-	p.fail(Mismatch, fail)
+	p.fail(v, fail)
 }
 
 func (p *Player) failClosed() {
@@ -134,11 +140,7 @@ func (p *Player) failLeft(v Verdict, reason, msg string) {
 	for _, f := range queue[:min(len(queue), maxQueued)] {
 		fail.Queued = append(fail.Queued, f.Raw)
 	}
-	fail.Line, fail.Label = p.previous.Line, p.previous.Label
-	if len(fail.Awaiting) > 0 {
-		fail.Line, fail.Label = fail.Awaiting[0].Line, fail.Awaiting[0].Label
-	}
-	p.fail(v, fail)
+	p.failHere(v, fail)
 }
 
 // invalid is a transcript that turned out unplayable.
