@@ -20,9 +20,10 @@ const failed = `{"version":1,"verdict":"mismatch","transcript":{"path":"t.ndjson
 
 func TestAccepts(t *testing.T) {
 	tests := map[string][]string{
-		"metadata":       {metadata},
-		"metadata.codex": {metadata, strings.Replace(metadata, "0.171.0", "0.124.0-alpha.3", 1), strings.Replace(metadata, `"incomplete"`, `"experimentalApi":true,"incomplete"`, 1)},
-		"header":         {header, strings.NewReplacer("codex.app-server", "acp.ndjson-jsonrpc", `"providerVersion":"0.171.0"`, `"providerVersion":"latest"`).Replace(header)},
+		"metadata":          {metadata},
+		"metadata.codex":    {metadata, strings.Replace(metadata, "0.171.0", "0.124.0-alpha.3", 1), strings.Replace(metadata, `"incomplete"`, `"experimentalApi":true,"incomplete"`, 1)},
+		"metadata.opencode": {strings.NewReplacer("gpt-5.5", "openai/gpt-5.5").Replace(metadata)},
+		"header":            {header, strings.NewReplacer("codex.app-server", "acp.ndjson-jsonrpc", `"providerVersion":"0.171.0"`, `"providerVersion":"latest"`).Replace(header)},
 		"entry": {
 			`{"type":"expect_outbound","frame":null}`,
 			`{"type":"expect_outbound","label":"a","group":"g","optional":true,"repeat":false,"frame":{"id":9007199254740993},"x":1}`,
@@ -64,6 +65,7 @@ func TestRejects(t *testing.T) {
 		{"metadata", `[]`, "expected object, but got array"},
 		{"metadata.codex", swap(metadata, "0.171.0", "codex-cli 0.171.0"), `at /providerVersion: does not match pattern '^[0-9]+\\.[0-9]+\\.[0-9]+(-[0-9A-Za-z.-]+)?(\\+[0-9A-Za-z.-]+)?$'`},
 		{"metadata.codex", swap(metadata, `"model"`, `"x"`), "missing model"},
+		{"metadata.opencode", metadata, "at /model: does not match pattern '^[^/]+/.+$'"},
 		{"header", swap(header, "transcript_start", "start"), `at /type: value must be "transcript_start"`},
 		{"header", swap(header, `"scenario":"simple"`, `"scenario":""`), "at /scenario: length must be >= 1, but got 0"},
 		{"header", swap(header, `"capturedAt"`, `"x"`), "at /metadata: missing capturedAt"},
@@ -136,7 +138,7 @@ func TestNumbersAreNotRounded(t *testing.T) {
 }
 
 func TestEverySchema(t *testing.T) {
-	want := []string{"entry", "header", "metadata", "metadata.codex", "report", "scenario"}
+	want := []string{"entry", "header", "metadata", "metadata.codex", "metadata.opencode", "report", "scenario"}
 	names := map[string]bool{}
 	for _, name := range Names() {
 		names[name] = true
