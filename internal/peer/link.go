@@ -50,6 +50,9 @@ func Link(dir, name, executable string, cfg Config) (string, error) {
 	if _, err := headerOf(cfg.Transcript); err != nil {
 		return "", fmt.Errorf("link %s: %w", name, err)
 	}
+	if err := checkAs(cfg); err != nil {
+		return "", fmt.Errorf("link %s: %w", name, err)
+	}
 	if info, err := os.Lstat(path); err == nil {
 		if _, err := os.Stat(sideFile(path)); err != nil || info.Mode()&os.ModeSymlink == 0 {
 			return "", fmt.Errorf("link %s: file exists and is no fake binary: remove it", path)
@@ -105,7 +108,7 @@ func Linked(argv0 string) (cfg Config, ok bool, err error) {
 func FromEnv(cfg *Config, getenv func(string) string) error {
 	for name, to := range map[string]*string{
 		"TRANSCRIPT": &cfg.Transcript, "REPORT": &cfg.Report, "REPORT_DIR": &cfg.ReportDir, "STATE": &cfg.State,
-		"WORKSPACE": &cfg.Workspace, "PACE": &cfg.Pace, "CONTROL": &cfg.Control,
+		"WORKSPACE": &cfg.Workspace, "PACE": &cfg.Pace, "CONTROL": &cfg.Control, "AS": &cfg.As,
 		"LISTEN": &cfg.Listen,
 	} {
 		if v := getenv("REPLAY_PEER_" + name); v != "" {

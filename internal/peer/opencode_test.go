@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -18,16 +17,6 @@ import (
 	"github.com/replaypeer/replaypeer/internal/replay"
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
-
-// binary builds replay-peer once, and says where it is; TestMain removes it.
-var binary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(binaryDir, "replay-peer")
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/replay-peer").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%v: %s", err, out)
-	}
-	return path, nil
-})
 
 // openCodeTranscripts are those of testdata, and the public ones where they
 // stand beside the repository or in the folder TRANSCRIPT_CORPUS.
@@ -246,7 +235,7 @@ func TestOpenCodeStreamGone(t *testing.T) {
 	socket := filepath.Join(filepath.Dir(s.report), "control.sock")
 	_, _ = Command(context.Background(), socket, "release busy")
 	code, _ := s.wait(t)
-	if r := s.receipt(t); code != replay.ExitFailed || r.Verdict != replay.Aborted || !strings.Contains(strings.Join(r.Warnings, "\n"), "no event stream open") {
+	if r := s.receipt(t); code != replay.ExitFailed || r.Verdict != replay.Aborted || !strings.Contains(strings.Join(r.Warnings, "\n"), "was not delivered") {
 		t.Errorf("exit code %d, %s, %q\n%s", code, r.Verdict, r.Warnings, s.errors(t))
 	}
 }

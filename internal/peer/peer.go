@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/replaypeer/replaypeer/internal/replay"
@@ -43,6 +44,8 @@ type Config struct {
 	Listen string `json:"listen,omitempty"`
 	// Split writes at most so many bytes at a time; 0 writes whole batches.
 	Split int `json:"split,omitempty"`
+	// As plays a transcript as another agent of its protocol; "" as its own.
+	As string `json:"as,omitempty"`
 	// MaxLine is the longest line accepted, in bytes; 0 means 64 MiB.
 	MaxLine int `json:"maxLine,omitempty"`
 
@@ -70,6 +73,12 @@ func Serve(ctx context.Context, cfg Config, args []string, stdin io.Reader, stdo
 	if err != nil {
 		return refuse(cfg, nil, replay.Invalid, "transcript", err, stderr)
 	}
+	unfit := fit(cfg, script, args)
+	if cfg.Workspace == "" {
+		if cfg.Workspace, err = os.Getwd(); err != nil {
+			return refuse(cfg, script, replay.Invalid, "setting", err, stderr)
+		}
+	}
 	opt := replay.Options{Workspace: cfg.Workspace, Hold: cfg.Hold}
 	if opt.Pace, err = replay.ParsePace(cfg.Pace); err != nil {
 		return refuse(cfg, script, replay.Invalid, "setting", err, stderr)
@@ -84,6 +93,9 @@ func Serve(ctx context.Context, cfg Config, args []string, stdin io.Reader, stdo
 		return refuse(cfg, script, verdict, "launch", err, stderr)
 	}
 	defer files.release()
+	if unfit != nil {
+		return files.turnAway(cfg, script, unfit, stderr)
+	}
 	player, err := replay.New(script, opt, files.state)
 	if err != nil {
 		return refuse(cfg, script, replay.Invalid, "setting", err, stderr)
@@ -106,6 +118,30 @@ func printVersion(cfg Config, stdout, stderr io.Writer) int {
 
 // refuse ends a launch that can't play, and says so in the report.
 func refuse(cfg Config, script *replay.Script, v replay.Verdict, reason string, cause error, stderr io.Writer) int {
+	r := refusal(cfg, script, v, reason, cause)
+	fmt.Fprintf(stderr, "replay-peer: %s", r.Text())
+	if err := refusedReport(cfg, script, r); err != nil {
+		fmt.Fprintf(stderr, "replay-peer: %v\n", err)
+	}
+	return replay.ExitFailed
+}
+
+// turnAway ends a launch that does not fit its transcript, and with it the
+// run.
+func (f *files) turnAway(cfg Config, script *replay.Script, cause error, stderr io.Writer) int {
+	r := refusal(cfg, script, replay.Invalid, "setting", cause)
+	fmt.Fprintf(stderr, "replay-peer: %s", r.Text())
+	st := f.state
+	st.Version, st.Transcript, st.Verdict = 1, script.SHA256, replay.Invalid
+	st.Launches++
+	if err := f.write(st, r); err != nil {
+		fmt.Fprintf(stderr, "replay-peer: %v\n", err)
+	}
+	return replay.ExitFailed
+}
+
+// refusal is the report of a launch that can't play.
+func refusal(cfg Config, script *replay.Script, v replay.Verdict, reason string, cause error) *replay.Report {
 	r := &replay.Report{Version: 1, Verdict: v, ExitCode: replay.ExitFailed}
 	r.Transcript.Path = cfg.Transcript
 	if script != nil {
@@ -120,9 +156,5 @@ func refuse(cfg Config, script *replay.Script, v replay.Verdict, reason string, 
 	if errors.As(cause, &syn) {
 		r.Failure.Line, r.Failure.Message = syn.Line, syn.Msg
 	}
-	fmt.Fprintf(stderr, "replay-peer: %s", r.Text())
-	if err := refusedReport(cfg, script, r); err != nil {
-		fmt.Fprintf(stderr, "replay-peer: %v\n", err)
-	}
-	return replay.ExitFailed
+	return r
 }

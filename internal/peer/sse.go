@@ -132,7 +132,7 @@ func (h *httpWire) deliver(d *delivery) bool {
 	if d.to == nil {
 		return h.failGone(fmt.Sprintf("stdout: %v", err))
 	}
-	return h.failGone(fmt.Sprintf("%s: %v", d.to.line, err))
+	return h.failGone(d.to.line + " was not delivered: the client has closed the connection")
 }
 
 func (d *delivery) deliver(h *httpWire) error {

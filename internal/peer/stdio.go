@@ -103,7 +103,12 @@ func (w *stdioWire) read() {
 	if limit <= 0 {
 		limit = envelope.MaxLine
 	}
-	err := readLines(w.in, limit, w.lines)
+	var err error
+	if s.script.Flavor.Prose {
+		readProse(w.in, w.prose)
+	} else {
+		err = readLines(w.in, limit, w.lines)
+	}
 	s.step(func() {
 		var long *lineError
 		if errors.As(err, &long) {
@@ -147,4 +152,12 @@ func (w *stdioWire) line(line []byte) {
 	}
 	frames, err := w.s.codec.Decode(envelope.Out, line)
 	w.s.frames(line, frames, err)
+}
+
+// prose takes text as it comes.
+func (w *stdioWire) prose(text []byte) {
+	w.s.step(func() {
+		frames, err := w.s.codec.Decode(envelope.Out, text)
+		w.s.frames(text, frames, err)
+	})
 }

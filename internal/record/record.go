@@ -120,7 +120,7 @@ func Stdio(ctx context.Context, o Options, command proc.Config, s Streams) (Resu
 		out.discard()
 		return Result{}, err
 	}
-	t := newTranslator(&o)
+	t := newTranslator(&o, command.Args)
 	tap := startTap(p, s, o.MaxLine)
 	written := make(chan struct{})
 	go func() {

@@ -155,7 +155,7 @@ func (p *Player) refuse(f flavors.Frame) {
 }
 
 // awaiting lists what the client should have sent, else what comes next.
-func (p *Player) awaiting() []Place {
+func (p *Player) awaiting() Awaited {
 	var list []Place
 	for _, x := range p.window {
 		list = append(list, x.place())

@@ -70,7 +70,7 @@ func (c *selfClient) play(p *Player) error {
 		case Closing:
 			p.Close(EndOfInput)
 		case Emit:
-			if act.Channel != envelope.Protocol || act.Frame.Kind != flavors.Response {
+			if act.Channel != envelope.Protocol || act.Frame.Kind != flavors.Response || act.Frame.Stray() {
 				continue
 			}
 			recorded := string(act.Frame.ID)
