@@ -193,9 +193,9 @@ func TestOpenCodeEvents(t *testing.T) {
 
 func TestOpenCodeAddress(t *testing.T) {
 	for args, want := range map[string]string{
-		"serve": "127.0.0.1:0",
-		"":      "127.0.0.1:0",
-		"serve --hostname=0.0.0.0 --port=4096":             "0.0.0.0:4096",
+		"serve":                                "127.0.0.1:0",
+		"":                                     "127.0.0.1:0",
+		"serve --hostname=0.0.0.0 --port=4096": "0.0.0.0:4096",
 		"serve --hostname ::1 --port 4096 --print-logs":    "[::1]:4096",
 		"--log-level DEBUG serve --port 1 --cors http://x": "127.0.0.1:1",
 		"serve --port":     "",
