@@ -88,7 +88,7 @@ func (h *httpWire) open() error {
 			return fmt.Errorf("tell the address: %w", err)
 		}
 	}
-	h.s.step(func() {}) // what comes before the client's first request
+	go h.s.step(func() {}) // what comes before the client's first request; it may find a client that does not read
 	return nil
 }
 
