@@ -194,6 +194,22 @@ var faultList = []fault{
 			return s.AgentSession.StartTurn(ctx, in)
 		}})
 	}},
+	{"a delta handoff repeats the target's own turns", "instance_switch_return", func() *faults {
+		return agentFault(hooks{start: func(s *faultySession, ctx context.Context, in orch.TurnInput) error {
+			if strings.Contains(in.Text, "delta_since_target_last_seen") {
+				in.Text = strings.Replace(in.Text, "User: ", "User: Respond with exactly: first here\nAssistant: first here\nUser: ", 1)
+			}
+			return s.AgentSession.StartTurn(ctx, in)
+		}})
+	}},
+	{"a provider that comes in is told nothing", "instance_switch_return", func() *faults {
+		return agentFault(hooks{start: func(s *faultySession, ctx context.Context, in orch.TurnInput) error {
+			if _, words, ok := strings.Cut(in.Text, "User message:\n"); ok {
+				in.Text = words
+			}
+			return s.AgentSession.StartTurn(ctx, in)
+		}})
+	}},
 	{"the user's words are stored with the handoff", "thread_merge_back", func() *faults {
 		return storeFault(faultyStore{batch: rewrite(orch.KindMessage, `"text":"Which`, `"text":"Context handoff: Which`)})
 	}},
