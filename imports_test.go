@@ -55,7 +55,6 @@ var reserved = map[string][]string{
 	"github.com/rogpeppe/go-internal/":    {},
 	"pgregory.net/rapid":                  {},
 	"go.uber.org/goleak":                  {},
-	"github.com/google/renameio/":         {"internal/", "cmd/"},
 	"github.com/stretchr/testify/":        {},
 	"github.com/zricethezav/gitleaks/":    {"internal/lint"},
 	"github.com/coder/acp-go-sdk":         {"internal/orch/agent"},
