@@ -212,9 +212,14 @@ func (out *output) discard() {
 func (out *output) finish(o *Options, t *translator) (string, error) {
 	defer out.file.Close()
 	if out.err != nil {
-		var leak *LeakError
-		if err := out.checkLeak(t.redact, out.partial); errors.As(err, &leak) {
+		var left *LeakError
+		var leak *redact.LeakError
+		switch err := out.checkLeak(t.redact, out.partial); {
+		case errors.As(err, &left):
 			return "", err
+		case errors.As(out.err, &leak):
+			os.Remove(out.partial)
+			return "", &LeakError{out.path, leak}
 		}
 		return out.partial, fmt.Errorf("recording is incomplete, kept as %s: %w", out.partial, out.err)
 	}

@@ -17,13 +17,16 @@ import (
 // does not hold the secret itself.
 type LeakError struct {
 	File string
-	Line int
+	Line int // 0 when it is not in a file yet
 	Rule string
 	Path string // of the value in the line, keys joined by dots
 }
 
 // Error returns "file:line: rule at path".
 func (e *LeakError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s in %s", e.Rule, e.Path)
+	}
 	return fmt.Sprintf("%s:%d: %s at %s", e.File, e.Line, e.Rule, e.Path)
 }
 
@@ -205,16 +208,6 @@ func (r *Redactor) values() map[string]string {
 	for _, k := range r.find.known {
 		if !k.exact {
 			add(k.value, k.rule)
-		}
-	}
-	for _, rule := range r.find.rules {
-		if rule.Personal || rule.Context {
-			continue
-		}
-		for value, s := range r.numbers.secrets {
-			if s.kind == rule.ID {
-				add(value, rule.ID)
-			}
 		}
 	}
 	return forms

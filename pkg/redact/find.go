@@ -77,8 +77,8 @@ func (f *finder) find(text string, id bool) []span {
 		spans = resolve(text, append(spans, more...))
 	}
 	for _, s := range spans {
-		if s.context {
-			f.learn(s.secret, s.rule)
+		if !s.personal && s.dir == "" && s.rule != "encoded" && s.rule != "literal" {
+			f.learn(s.secret, s.rule, s.context)
 		}
 	}
 	return spans
@@ -239,14 +239,16 @@ func letters(s string) (n int) {
 // learnMax bounds how many values are looked for everywhere.
 const learnMax = 1000
 
-// learn makes a secret known that only its surroundings gave away.
-func (f *finder) learn(value, rule string) {
+// learn makes a secret known, so that it is found where its surroundings do
+// not tell, or where it is glued to other text. One that only its surroundings
+// gave away might be a part of other words.
+func (f *finder) learn(value, rule string, exact bool) {
 	if len(value) < 8 || len(value) > 4096 || entropy(value) < 2.5 || plainWord(value) || digits(value) == 0 && len(value) < 16 ||
 		strings.ContainsAny(value, "<> \n") || len(f.known) >= learnMax {
 		return
 	}
 	if !slices.ContainsFunc(f.known, func(k known) bool { return k.value == value }) {
-		f.known = append(f.known, known{value, rule, true})
+		f.known = append(f.known, known{value, rule, exact})
 	}
 }
 
@@ -266,7 +268,7 @@ func (f *finder) member(key, text string, id bool) []span {
 		return spans
 	}
 	if kind == "secret-member" && !strings.Contains(text, " ") {
-		f.learn(text, kind)
+		f.learn(text, kind, true)
 	}
 	return []span{{start: 0, end: len(text), rule: kind, secret: text, personal: kind != "secret-member"}}
 }

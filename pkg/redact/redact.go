@@ -200,30 +200,21 @@ func (r *Redactor) rewrite(c context, raw json.RawMessage, pieces []*piece, line
 			r.lines[rule] = append(r.lines[rule], line)
 		}
 	}
-	walk(raw, func(_ *walker, t token) {
-		if t.kind == tokenNumber {
-			if text := r.number(c, t, raw[t.start:t.end]); text != "" {
-				put(t.start, t.end, text, "rate-limit")
-			}
-			return
+	for _, x := range r.look(c, raw, pieces) {
+		t := x.token
+		if x.whole != "" {
+			put(t.start, t.end, x.whole, x.rule)
+			continue
 		}
-		if t.fixed() {
-			return
-		}
-		text := envelope.Unquote(raw[t.start:t.end])
 		at := c
 		at.key = t.kind == tokenKey
 		if !c.wire {
-			r.numbers.see(text, c.dir == envelope.Out && c.binds && !at.key)
+			r.numbers.see(x.text, c.dir == envelope.Out && c.binds && !at.key)
 		}
-		if c.dir == envelope.In && !at.key && text != planUnknown && planKey(t.key) {
-			put(t.start, t.end, `"`+planUnknown+`"`, "plan")
-			return
-		}
-		for _, e := range locate(raw[t.start:t.end], r.numbers.edits(at, text, r.spans(c, t, text, pieces))) {
+		for _, e := range locate(raw[t.start:t.end], r.numbers.edits(at, x.text, x.spans)) {
 			put(t.start+e.start, t.start+e.end, e.text, e.rule)
 		}
-	})
+	}
 	if kept == 0 {
 		return raw
 	}
@@ -234,8 +225,45 @@ func (r *Redactor) rewrite(c context, raw json.RawMessage, pieces []*piece, line
 	return out
 }
 
+// seen is a token and what is to become of it.
+type seen struct {
+	token
+	text  string // decoded
+	spans []span
+	whole string // what replaces all of it, as JSON; "" for nothing
+	rule  string // for whole
+}
+
+// look finds what must not stay in a frame. What one member tells counts for
+// those before it, too.
+func (r *Redactor) look(c context, raw json.RawMessage, pieces []*piece) []seen {
+	for {
+		known := r.Known()
+		var list []seen
+		walk(raw, func(_ *walker, t token) {
+			switch {
+			case t.kind == tokenNumber:
+				if text := r.number(c, t, raw[t.start:t.end]); text != "" {
+					list = append(list, seen{token: t, whole: text, rule: "rate-limit"})
+				}
+			case t.fixed():
+			case t.kind == tokenString && c.dir == envelope.In && planKey(t.key):
+				if string(raw[t.start:t.end]) != planUnknown {
+					list = append(list, seen{token: t, whole: planUnknown, rule: "plan"})
+				}
+			default:
+				text := envelope.Unquote(raw[t.start:t.end])
+				list = append(list, seen{token: t, text: text, spans: r.spans(c, t, text, pieces)})
+			}
+		})
+		if r.Known() == known {
+			return list
+		}
+	}
+}
+
 // planUnknown is what Codex itself calls a plan it does not know.
-const planUnknown = "unknown"
+const planUnknown = `"unknown"`
 
 // spans finds what must not stay in one string.
 func (r *Redactor) spans(c context, t token, text string, pieces []*piece) []span {

@@ -42,6 +42,7 @@ type stream struct {
 	text    string
 	base    int
 	settled int // pieces up to here are clear
+	open    int // where the find starts that goes on beyond settled; -1 for none
 	pieces  []*piece
 }
 
@@ -170,7 +171,7 @@ func (r *Redactor) pieces(h *held, dir envelope.Direction, frame []byte) {
 func (r *Redactor) piece(h *held, name, first string, start int, text string) *stream {
 	s := r.streams[name]
 	if s == nil {
-		s = &stream{name: name, first: first}
+		s = &stream{name: name, first: first, open: -1}
 		r.streams[name] = s
 	}
 	p := &piece{stream: s, start: start, from: s.end(), to: s.end() + len(text)}
@@ -205,6 +206,11 @@ func (s *stream) settle(r *Redactor, final bool) {
 		return
 	}
 	spans := r.find.find(s.text, false)
+	for _, x := range spans {
+		if start := s.base + x.start; start < s.settled && s.base+x.end > s.settled && start != s.open && r.err == nil {
+			r.err = &LeakError{Rule: x.rule, Path: "a text that went on after its beginning was let go"}
+		}
+	}
 	limit := s.end()
 	if !final {
 		if !s.lines {
@@ -239,13 +245,16 @@ func (s *stream) settle(r *Redactor, final bool) {
 		s.settled = p.to
 	}
 	s.pieces = s.pieces[n:]
-	keep := s.settled - max(min(r.hold(), maxMatch), defaultHold)
+	s.open = -1
+	edge := s.settled
 	for _, x := range spans {
 		if s.base+x.start < s.settled && s.base+x.end > s.settled {
-			keep = min(keep, s.base+x.start)
+			s.open = s.base + x.start
+			edge = min(edge, s.open)
 		}
 	}
-	if s.lines && limit == s.end() { // whole lines depend on nothing before
+	keep := edge - max(min(r.hold(), maxMatch), defaultHold) // what stands before may tell
+	if s.lines && limit == s.end() {                         // whole lines depend on nothing before
 		keep = s.end()
 	}
 	if keep > s.base {

@@ -11,6 +11,7 @@ import (
 type view struct {
 	text string
 	at   []int // per byte of text where it starts in the original, and the end
+	to   []int // per byte of text where it ends there; nil: where the next one starts
 	// coded is true where a path in the text does not stand as a path in the
 	// original.
 	coded bool
@@ -24,6 +25,9 @@ type view struct {
 func (v *view) place(start, end int) (int, int) {
 	if v.whole {
 		return v.at[0], v.at[1]
+	}
+	if v.to != nil && end > start {
+		return v.at[start], v.to[end-1]
 	}
 	return v.at[start], v.at[end]
 }
@@ -70,7 +74,7 @@ func views(text string, fn func(*view)) {
 // itself. It returns nil when nothing was decoded.
 func read(text string, decode func(string) (int, string)) *view {
 	var b strings.Builder
-	var at []int
+	var at, to []int
 	decoded := false
 	for i := 0; i < len(text); {
 		n, s := decode(text[i:])
@@ -79,16 +83,16 @@ func read(text string, decode func(string) (int, string)) *view {
 		} else {
 			if !decoded {
 				decoded = true
-				at = make([]int, i, len(text)+1)
+				at, to = make([]int, i, len(text)+1), make([]int, i, len(text))
 				for k := range at {
-					at[k] = k
+					at[k], to[k] = k, k+1
 				}
 				b.WriteString(text[:i])
 			}
 		}
 		if decoded {
 			for range len(s) {
-				at = append(at, i)
+				at, to = append(at, i), append(to, i+n)
 			}
 			b.WriteString(s)
 		}
@@ -97,7 +101,7 @@ func read(text string, decode func(string) (int, string)) *view {
 	if !decoded {
 		return nil
 	}
-	return &view{text: b.String(), at: append(at, len(text))}
+	return &view{text: b.String(), at: append(at, len(text)), to: to}
 }
 
 func unescapeJSON(s string) (int, string) {
