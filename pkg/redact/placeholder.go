@@ -136,7 +136,7 @@ func (n *numbers) edits(c context, text string, spans []span) []edit {
 		case s.dir != "":
 			e.text = directoryText(c, s, after, text, len(spans) == 1)
 		default:
-			e.text = n.text(c, s, after, s.start == 0 && s.end == len(text))
+			e.text = n.text(c, s, text[s.start:s.end] == s.secret, after, s.start == 0 && s.end == len(text))
 		}
 		if strings.HasPrefix(e.text, "\x00") { // all of the string is replaced
 			return []edit{{0, len(text), e.text[1:], e.rule}}
@@ -156,30 +156,30 @@ func (n *numbers) edits(c context, text string, spans []span) []edit {
 	return edits
 }
 
-// text is what replaces a numbered secret. With \x00 in front it replaces all
-// of the string.
-func (n *numbers) text(c context, s span, after, whole bool) string {
+// text is what replaces a numbered secret. exact says that it stands in its
+// plain form: only that can be captured and given back. With \x00 in front the
+// text replaces all of the string.
+func (n *numbers) text(c context, s span, exact, after, whole bool) string {
 	if s.rule == proseRule {
 		return proseText
 	}
 	x := n.of(s.secret, kindOf(s.rule))
+	bindable := exact && c.binds && !after && !c.key
+	outbound := c.dir == envelope.Out && !c.key
 	switch {
-	case c.dir == envelope.In || c.key:
-		if x.bound && c.binds && !after && !c.key {
-			return x.bind()
-		}
-		x.shown = true
-		return x.plain()
-	case x.bound && !after:
+	case bindable && x.bound:
 		return x.bind()
-	case whole && c.binds && !x.shown:
+	case bindable && outbound && whole && !x.shown:
 		x.bound = true
 		return x.bind()
-	case whole || after:
-		x.shown = true
-		return "\x00<string>"
 	}
 	x.shown = true
+	switch {
+	case !outbound:
+		return x.plain()
+	case whole || after:
+		return "\x00<string>"
+	}
 	return "<any>"
 }
 

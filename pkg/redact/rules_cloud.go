@@ -11,7 +11,7 @@ var cloudKeys = []Rule{
 	}, {
 		ID:       "aws-secret-key",
 		Keywords: []string{"aws"}, Fold: true,
-		Pattern: `(?i)aws.{0,24}?(?:secret|sk|key).{0,24}?["'=:\s]([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`,
+		Pattern: `(?i)aws.{0,24}?(?:secret|sk|key).{0,24}?["'=: \t]([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`,
 		Digits:  2, Entropy: 4, Context: true,
 		Hits:   []string{"aws secret key: «{c40}»", "export AWS_SECRET_ACCESS_KEY=«{c40}»"},
 		Misses: []string{"aws secret key: none", "awsome sk {l40}"},

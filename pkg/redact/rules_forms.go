@@ -27,7 +27,7 @@ var forms = []Rule{
 	}, {
 		ID:       "authorization",
 		Keywords: []string{"bearer", "basic", "token ", "apikey "}, Fold: true,
-		Pattern: `(?i)\b(?:bearer|basic|token|apikey)\s+([A-Za-z0-9._~+/-]{16,}={0,2})`,
+		Pattern: `(?i)\b(?:bearer|basic|token|apikey)[ \t]+([A-Za-z0-9._~+/-]{16,}={0,2})`,
 		Entropy: 3, Digits: 1, Context: true,
 		Hits:   []string{"Authorization: Bearer «{b40}»", "Basic «{c38}==»", "-H 'authorization: token «{h40}»'"},
 		Misses: []string{"Basic authentication-required", "bearer of good news", "a token 0000000000000000000"},
@@ -57,7 +57,7 @@ var forms = []Rule{
 	}, {
 		ID:       "assignment",
 		Keywords: []string{"passw", "passphrase", "pwd", "secret", "token", "credential", "key", "_pass", "pat", "auth"}, Fold: true,
-		Pattern: `(?i)([A-Z0-9_.-]{0,60}(?:password|passwd|passphrase|pwd|secret|token|credentials?|key|_pass|_pat|auth)[A-Z0-9_-]{0,24})(\\*["']?\s{0,3}(?:=>|:=|=|:)\s{0,3})` +
+		Pattern: `(?i)([A-Z0-9_.-]{0,60}(?:password|passwd|passphrase|pwd|secret|token|credentials?|key|_pass|_pat|auth)[A-Z0-9_-]{0,24})(\\*["']?[ \t]{0,3}(?:=>|:=|=|:)[ \t]{0,3})` +
 			`(?:\\*"([^"\\\r\n]{4,})\\*"|'([^'\r\n]{4,})'|([^\s"'\x60<,;&(){}\[\]\\]{6,}))`,
 		Context: true,
 		Fits:    fitsAssignment,
@@ -73,7 +73,7 @@ var forms = []Rule{
 	}, {
 		ID:       "flag",
 		Keywords: []string{"-password", "-token", "-secret", "-api-key", "-apikey", "-access-key", "-passphrase"}, Fold: true,
-		Pattern: `(?i)(?:^|[\s"'])--?(?:[a-z]+-){0,3}(?:password|token|secret|api-?key|access-key|passphrase)\s+(?:"([^"\s]{6,})"|'([^'\s]{6,})'|([^\s"'<$-][^\s"'<]{5,}))`,
+		Pattern: `(?i)(?:^|[\s"'])--?(?:[a-z]+-){0,3}(?:password|token|secret|api-?key|access-key|passphrase)[ \t]+(?:"([^"\s]{6,})"|'([^'\s]{6,})'|([^\s"'<$-][^\s"'<]{5,}))`,
 		Digits:  1, Context: true,
 		Fits:   func(g []string) bool { return !blank(g[1] + g[2] + g[3]) },
 		Hits:   []string{"login --password «hunter22»", "x --api-key '«{a16}»'"},
@@ -89,7 +89,7 @@ var forms = []Rule{
 	}, {
 		ID:       "netrc",
 		Keywords: []string{"login"},
-		Pattern:  `\blogin\s+\S+\s+password\s+(\S+)`,
+		Pattern:  `\blogin[ \t]+\S+[ \t]+password[ \t]+(\S+)`,
 		Context:  true,
 		Fits:     func(g []string) bool { return !blank(g[1]) && digits(g[1]) > 0 },
 		Hits:     []string{"machine h login me password «{a10}»"},
@@ -97,7 +97,7 @@ var forms = []Rule{
 	}, {
 		ID:       "cookie",
 		Keywords: []string{"cookie"}, Fold: true,
-		Pattern: `(?i)\b(?:set-)?cookie["']?\s*:\s*["']?([A-Za-z0-9_.-]+=[^"'\r\n]{8,})`,
+		Pattern: `(?i)\b(?:set-)?cookie["']?[ \t]*:[ \t]*["']?([A-Za-z0-9_.-]+=[^"'\r\n]{8,})`,
 		Digits:  1, Entropy: 3, Context: true,
 		Hits:   []string{"Cookie: «sid={a32}; theme=dark»", "set-cookie: «__session={b60}; Path=/»"},
 		Misses: []string{"cookie: consent=given", "a cookie: yum"},
@@ -124,7 +124,7 @@ func fitsAssignment(g []string) bool {
 		return quoted != "" && kind == "password" && n > 0 && letters
 	case kind == "password" && (quoted != "" || tight):
 		return n > 0 || strings.ContainsAny(value, "!@#%^&*+?") || len(value) >= 8 && quoted != "" && entropy(value) > 3.2
-	case bare != "" && code.MatchString(bare):
+	case bare != "" && code.MatchString(bare), strings.Contains(quoted, "(") && strings.Contains(quoted, ")"):
 		return false
 	case n > 0 && letters:
 		return len(value) >= 8 && (quoted != "" || tight || entropy(value) >= 3)
@@ -139,7 +139,7 @@ var (
 	pathlike = regexp.MustCompile(`^(?:~|\.{0,2}/(?:home|Users|tmp|var|etc|usr|opt|run|root|mnt|srv|workspace|private|dev|app)\b|\./|\.\./|file:|[A-Za-z]:\\)`)
 	// noSecret is what stands where a secret would, and is none.
 	noSecret = regexp.MustCompile(`(?i)^(?:[*•.x_-]+|null|nil|none|undefined|true|false|yes|no|on|off|empty|unset|string|str|text|number|bool(?:ean)?|bytes|any|object|unknown|required|optional|default|redacted|masked|hidden|secret|password|token|key|value|example|placeholder|changeme|test|dummy|todo|` +
-		`\[[a-z_ -]+\]|\$.*|%[a-z0-9_(].*|\{\{.*|\$?\{.*|<[^>]*>|your[-_ ].*|my[-_](?:secret|token|password|key).*|(?:process|os|env|import|config|settings)\..*|.*\(.*\).*)$`)
+		`\[[a-z_ -]+\]|\$.*|%[a-z_(]\w*\)?[a-z%]?|\{\{.*|\$?\{.*|<[^>]*>|your[-_ ].*|my[-_](?:secret|token|password|key).*|(?:process|os|env|import|config|settings)\..*)$`)
 )
 
 // blank says whether the value is a stand-in for a secret.

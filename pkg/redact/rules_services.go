@@ -109,7 +109,7 @@ var serviceKeys = []Rule{
 	}, {
 		ID:       "atlassian-okta-token",
 		Keywords: []string{"ssws"}, Fold: true,
-		Pattern: `(?i)\bSSWS\s+([A-Za-z0-9_-]{30,})`,
+		Pattern: `(?i)\bSSWS[ \t]+([A-Za-z0-9_-]{30,})`,
 		Context: true,
 		Hits:    []string{"Authorization: SSWS «00{b40}»"},
 		Misses:  []string{"SSWS token"},

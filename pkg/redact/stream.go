@@ -227,7 +227,7 @@ func (s *stream) settle(r *Redactor, final bool) {
 			}
 		}
 		if s.lines && limit == s.end() {
-			limit = s.pendingKey(limit)
+			limit = s.pendingLines(limit)
 		}
 	}
 	n := 0
@@ -263,11 +263,16 @@ func (s *stream) settle(r *Redactor, final bool) {
 	}
 }
 
-// pendingKey returns where a private key begins whose first line is the last
-// text so far, or the end.
-func (s *stream) pendingKey(end int) int {
+// pendingLines returns where something begins that may go on in the next line,
+// or the end: a private key, or a word that a terminal has cut.
+func (s *stream) pendingLines(end int) int {
 	if i := strings.LastIndex(s.text, "-----BEGIN "); i >= 0 && len(s.text)-i < 256 && strings.Contains(s.text[i:], "PRIVATE KEY") {
 		return s.base + i
+	}
+	last := strings.TrimRight(s.text, "\r\n")
+	start := strings.LastIndexByte(last, '\n') + 1
+	if len(last)-start >= terminal && tokenByte(last[len(last)-1]) {
+		return s.base + start
 	}
 	return end
 }

@@ -55,17 +55,9 @@ func views(text string, fn func(*view)) {
 			fn(v)
 		}
 	}
-	for i := 0; i < len(text); {
-		start := i
-		for i < len(text) && tokenByte(text[i]) {
-			i++
-		}
-		if i-start >= base64Min {
-			base64Views(text, start, i, fn)
-		}
-		for i < len(text) && !tokenByte(text[i]) {
-			i++
-		}
+	base64Runs(text, base64.RawStdEncoding, "+/", fn)
+	if strings.ContainsAny(text, "-_") {
+		base64Runs(text, base64.RawURLEncoding, "-_", fn)
 	}
 }
 
@@ -212,19 +204,28 @@ const base64Min = 16
 // base64Limit is the longest run that is tried at all four alignments.
 const base64Limit = 64 << 10
 
+// base64Runs calls fn for the runs of base64 text in one of its alphabets.
+func base64Runs(text string, code *base64.Encoding, more string, fn func(*view)) {
+	in := func(c byte) bool {
+		return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c == more[0] || c == more[1]
+	}
+	for i := 0; i < len(text); i++ {
+		start := i
+		for i < len(text) && in(text[i]) {
+			i++
+		}
+		if i-start >= base64Min && (code == base64.RawStdEncoding || strings.ContainsAny(text[start:i], more)) {
+			base64Views(text, start, i, code, fn)
+		}
+	}
+}
+
 // base64Views decodes a run of base64 text, which may begin before the code
 // does: with a path, or a word.
-func base64Views(text string, start, end int, fn func(*view)) {
+func base64Views(text string, start, end int, code *base64.Encoding, fn func(*view)) {
 	run := text[start:end]
 	for end < len(text) && text[end] == '=' && (end-start)%4 != 0 {
 		end++
-	}
-	code := base64.RawStdEncoding
-	if strings.ContainsAny(run, "-_") {
-		if strings.ContainsAny(run, "+/") {
-			return // both alphabets: a path, most likely
-		}
-		code = base64.RawURLEncoding
 	}
 	aligned := 4
 	if len(run) > base64Limit {
