@@ -82,7 +82,7 @@ func (n *name) meant(text string, start, end int) bool {
 			return true
 		}
 	}
-	return len(after) > 1 && after[0] == '@' && wordByte(after[1]) && (start == 0 || text[start-1] != '.' && text[start-1] != '/')
+	return len(after) > 1 && after[0] == '@' && wordByte(after[1]) && digits(after[1:2]) == 0 && (start == 0 || text[start-1] != '.' && text[start-1] != '/')
 }
 
 // wordByte says whether a name may not begin or end beside c.
