@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/google/renameio/v2"
-	"github.com/tidwall/gjson"
 	"github.com/urfave/cli/v2"
 
 	"github.com/replaypeer/replaypeer/internal/record"
@@ -92,7 +92,7 @@ func redactFile(c *cli.Context, file string) (*redacted, error) {
 	r := redact.New(record.Rules(redact.Config{
 		Workspace: c.String("workspace"), Home: os.Getenv("HOME"), Tmp: os.Getenv("TMPDIR"),
 		Users: machineUsers(), Hosts: machineHosts(), Env: os.Environ(), Hold: -1,
-		NoBinds: gjson.GetBytes(before.Header.Metadata, "match.ignore").Exists(),
+		NoBinds: ignores(before.Header.Metadata),
 	}, flavor))
 	r.Reserve(data)
 	after, err := redactTranscript(r, before)
@@ -104,6 +104,16 @@ func redactFile(c *cli.Context, file string) (*redacted, error) {
 		return nil, fmt.Errorf("redact %s: %w", file, err)
 	}
 	return out, out.prove(r, before)
+}
+
+// ignores says whether parts of outbound frames are not compared.
+func ignores(metadata json.RawMessage) bool {
+	var m struct {
+		Match struct {
+			Ignore json.RawMessage `json:"ignore"`
+		} `json:"match"`
+	}
+	return metadata != nil && json.Unmarshal(metadata, &m) == nil && m.Match.Ignore != nil
 }
 
 // redactTranscript redacts as often as something new is learned.
@@ -130,8 +140,7 @@ func redactTranscript(r *redact.Redactor, t *envelope.Transcript) (*envelope.Tra
 		r.Second()
 	}
 	var err error
-	header.Metadata, err = r.Header(header.Metadata)
-	t.Header = header
+	t.Header, err = r.Header(header)
 	return t, err
 }
 

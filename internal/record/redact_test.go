@@ -71,7 +71,9 @@ func survivors(traffic *planted.Traffic, text string) (list []string) {
 			Frame   json.RawMessage
 		}
 		json.Unmarshal([]byte(line), &e)
-		var f struct{ Params struct{ ItemID, Delta string } }
+		var f struct {
+			Params struct{ ItemID, Delta string }
+		}
 		name := ""
 		if e.Channel != "" {
 			name = e.Channel

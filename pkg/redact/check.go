@@ -143,7 +143,8 @@ func (c *check) line(line int, dir envelope.Direction, raw []byte, pieces []*pie
 		case t.kind == tokenKey:
 			spans = c.find.find(text, false)
 		case !inFrame && t.depth == 1:
-			spans = c.find.find(text, true)
+			// A label is a method. That a user is called like one is chance.
+			spans = slices.DeleteFunc(c.find.find(text, t.key != "label" && t.key != "group"), func(s span) bool { return s.rule == "user" || s.rule == "host" })
 		default:
 			spans = c.find.member(t.key, text, t.id())
 		}

@@ -24,6 +24,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
@@ -123,9 +124,15 @@ func (r *Redactor) Reserve(line []byte) { r.numbers.reserve(line) }
 // Counts returns how often each rule replaced something.
 func (r *Redactor) Counts() map[string]int { return maps.Clone(r.counts) }
 
-// Lines returns for each rule the lines of the entries it changed, as far as
-// they were read from a file.
-func (r *Redactor) Lines() map[string][]int { return maps.Clone(r.lines) }
+// Lines returns for each rule the lines it changed, in order, as far as they
+// were read from a file.
+func (r *Redactor) Lines() map[string][]int {
+	lines := map[string][]int{}
+	for rule, list := range r.lines {
+		lines[rule] = slices.Compact(slices.Sorted(slices.Values(list)))
+	}
+	return lines
+}
 
 // Second begins a second pass over what the first one wrote, with all that
 // the first one learned.
@@ -146,42 +153,35 @@ func (r *Redactor) Text(text string) string {
 func (r *Redactor) entry(h *held) (envelope.Entry, error) {
 	line, _ := h.entry.Position()
 	c := context{dir: envelope.In, wire: r.config.Wire}
-	plain := c
-	extra := func(list []envelope.Member) []envelope.Member {
-		var out []envelope.Member
-		for i, m := range list {
-			if v := r.rewrite(plain, m.Value, nil, line); len(v) != len(m.Value) || string(v) != string(m.Value) {
-				if out == nil {
-					out = append(out, list...)
-				}
-				out[i].Value = v
-			}
-		}
-		if out == nil {
-			return list
-		}
-		return out
-	}
 	switch e := h.entry.(type) {
 	case *envelope.ExpectOutbound:
 		x := *e
 		c.dir, c.binds = envelope.Out, !r.config.NoBinds && e.Group == "" && !e.Optional
-		x.Frame, x.Extra = r.rewrite(c, e.Frame, h.pieces, line), extra(e.Extra)
+		x.Frame, x.Extra = r.rewrite(c, e.Frame, h.pieces, line), r.members(e.Extra, line)
 		return &x, r.err
 	case *envelope.EmitInbound:
 		x := *e
 		c.binds = !r.config.NoBinds && (e.Channel == "" || e.Channel == envelope.Protocol)
-		x.Frame, x.Extra = r.rewrite(c, e.Frame, h.pieces, line), extra(e.Extra)
+		x.Frame, x.Extra = r.rewrite(c, e.Frame, h.pieces, line), r.members(e.Extra, line)
 		return &x, r.err
 	case *envelope.RuntimeExit:
 		x := *e
 		if e.Error != nil {
-			x.Error = r.rewrite(plain, e.Error, nil, line)
+			x.Error = r.rewrite(c, e.Error, nil, line)
 		}
-		x.Extra = extra(e.Extra)
+		x.Extra = r.members(e.Extra, line)
 		return &x, r.err
 	}
 	return nil, fmt.Errorf("redact: entry of type %T", h.entry) // unreachable unless an Entry is added
+}
+
+// members redacts fields beside the frame. Placeholders mean nothing there.
+func (r *Redactor) members(list []envelope.Member, line int) []envelope.Member {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Value = r.rewrite(context{dir: envelope.In}, list[i].Value, nil, line)
+	}
+	return list
 }
 
 // rewrite returns raw with what must not stay replaced, raw itself when there
@@ -196,7 +196,7 @@ func (r *Redactor) rewrite(c context, raw json.RawMessage, pieces []*piece, line
 			return
 		}
 		r.counts[rule]++
-		if n := len(r.lines[rule]); line > 0 && (n == 0 || r.lines[rule][n-1] != line) {
+		if line > 0 {
 			r.lines[rule] = append(r.lines[rule], line)
 		}
 	}
@@ -300,11 +300,15 @@ func (r *Redactor) number(c context, t token, raw []byte) string {
 // pass can find more when it has grown.
 func (r *Redactor) Known() int { return len(r.find.known) }
 
-// Header redacts a header's metadata, nil for none, and brings its redaction
-// member up to date.
-func (r *Redactor) Header(metadata json.RawMessage) (json.RawMessage, error) {
-	if metadata != nil {
-		metadata = r.rewrite(context{dir: envelope.In}, metadata, nil, 0)
+// Header returns the header with its metadata redacted and metadata.redaction
+// brought up to date.
+func (r *Redactor) Header(h envelope.Header) (envelope.Header, error) {
+	c := context{dir: envelope.In}
+	if h.Metadata != nil {
+		h.Metadata = r.rewrite(c, h.Metadata, nil, h.Line)
 	}
-	return withRedaction(metadata, r.counts)
+	h.Extra = r.members(h.Extra, h.Line)
+	var err error
+	h.Metadata, err = withRedaction(h.Metadata, r.counts)
+	return h, err
 }

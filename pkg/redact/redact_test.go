@@ -267,9 +267,9 @@ func TestHeader(t *testing.T) {
 		if in != "" {
 			raw = json.RawMessage(in)
 		}
-		got, err := r.Header(raw)
-		if err != nil || string(got) != want {
-			t.Errorf("%s becomes %s, %v", in, got, err)
+		got, err := r.Header(envelope.Header{Metadata: raw})
+		if err != nil || string(got.Metadata) != want {
+			t.Errorf("%s becomes %s, %v", in, got.Metadata, err)
 		}
 	}
 }
