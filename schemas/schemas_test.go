@@ -16,13 +16,17 @@ const header = `{"type":"transcript_start","provider":"codex","protocol":"codex.
 
 const running = `{"version":1,"verdict":"running","transcript":{"path":"t.ndjson","sha256":"","provider":"codex","protocol":"codex.app-server","scenario":"simple"},"entries":{"total":4,"played":0},"outbound":{"expected":1,"matched":0},"inbound":{"emitted":0},"launches":1,"exitCode":97}`
 
-const failed = `{"version":1,"verdict":"mismatch","transcript":{"path":"t.ndjson","sha256":"aabbccddeeff00112233445566778899aabbccddeeff00112233445566778899","provider":"codex","protocol":"codex.app-server","scenario":"simple"},"entries":{"total":4,"played":1,"skipped":1},"outbound":{"expected":2,"matched":1,"repeated":0},"inbound":{"emitted":0},"launches":1,"failure":{"reason":"frame","message":"outbound mismatch","file":"t.ndjson","line":3,"label":"a","actual":{"id":1},"differences":[{"path":"params.x","kind":"changed","expected":1,"actual":"1"},{"path":"","actual":null}],"nearest":{"line":5,"label":"b","differences":[]},"awaiting":[{"line":3,"label":"a","type":"expect_outbound"}],"leftover":[{"line":4}],"leftoverCount":1},"warnings":[],"exitCode":97}`
+const failed = `{"version":1,"verdict":"mismatch","transcript":{"path":"t.ndjson","sha256":"aabbccddeeff00112233445566778899aabbccddeeff00112233445566778899","provider":"codex","protocol":"codex.app-server","scenario":"simple"},"entries":{"total":4,"played":1,"skipped":1},"outbound":{"expected":2,"matched":1,"repeated":0},"inbound":{"emitted":0},"launches":1,"failure":{"reason":"frame","message":"outbound mismatch","file":"t.ndjson","line":3,"label":"a","actual":{"id":1},"differences":[{"path":"params.x","kind":"changed","expected":1,"actual":"1"},{"path":"","actual":null}],"nearest":{"line":5,"label":"b","differences":[]},"awaiting":{"line":3,"label":"a","type":"expect_outbound","also":[{"line":4}]},"leftover":[{"line":4}],"leftoverCount":1},"warnings":[],"exitCode":97}`
 
 func TestAccepts(t *testing.T) {
 	tests := map[string][]string{
-		"metadata":       {metadata},
-		"metadata.codex": {metadata, strings.Replace(metadata, "0.171.0", "0.124.0-alpha.3", 1), strings.Replace(metadata, `"incomplete"`, `"experimentalApi":true,"incomplete"`, 1)},
-		"header":         {header, strings.NewReplacer("codex.app-server", "acp.ndjson-jsonrpc", `"providerVersion":"0.171.0"`, `"providerVersion":"latest"`).Replace(header)},
+		"metadata":            {metadata},
+		"metadata.codex":      {metadata, strings.Replace(metadata, "0.171.0", "0.124.0-alpha.3", 1), strings.Replace(metadata, `"incomplete"`, `"experimentalApi":true,"incomplete"`, 1)},
+		"metadata.acp":        {metadata, strings.Replace(metadata, `"incomplete"`, `"protocolVersion":"2","incomplete"`, 1), strings.Replace(metadata, `"incomplete"`, `"protocolVersion":1,"incomplete"`, 1)},
+		"metadata.codex-exec": {metadata},
+		"header":              {header, strings.NewReplacer("codex.app-server", "acp.ndjson-jsonrpc", `"providerVersion":"0.171.0"`, `"providerVersion":"latest"`).Replace(header)},
+		"metadata.cursor":     {strings.Replace(metadata, `"incomplete"`, `"sdk":"@cursor/sdk","incomplete"`, 1)},
+		"metadata.claude":     {metadata, strings.Replace(metadata, `"incomplete"`, `"sdkVersion":"0.3.332","optionsProjection":"full","incomplete"`, 1)},
 		"entry": {
 			`{"type":"expect_outbound","frame":null}`,
 			`{"type":"expect_outbound","label":"a","group":"g","optional":true,"repeat":false,"frame":{"id":9007199254740993},"x":1}`,
@@ -64,6 +68,14 @@ func TestRejects(t *testing.T) {
 		{"metadata", `[]`, "expected object, but got array"},
 		{"metadata.codex", swap(metadata, "0.171.0", "codex-cli 0.171.0"), `at /providerVersion: does not match pattern '^[0-9]+\\.[0-9]+\\.[0-9]+(-[0-9A-Za-z.-]+)?(\\+[0-9A-Za-z.-]+)?$'`},
 		{"metadata.codex", swap(metadata, `"model"`, `"x"`), "missing model"},
+		{"metadata.codex-exec", swap(metadata, "0.171.0", "latest"), "at /providerVersion: does not match pattern"},
+		{"metadata.acp", swap(metadata, `"incomplete"`, `"protocolVersion":"draft","incomplete"`), "at /protocolVersion: does not match pattern"},
+		{"metadata.acp", swap(metadata, `"incomplete"`, `"protocolVersion":0,"incomplete"`), "at /protocolVersion: must be >= 1"},
+		{"header", strings.Replace(swap(header, "codex.app-server", "acp.ndjson-jsonrpc"), `"incomplete"`, `"protocolVersion":[],"incomplete"`, 1), "at /metadata/protocolVersion: expected string or integer"},
+		{"header", strings.Replace(swap(header, "codex.app-server", "cursor-agent-sdk.local"), `"providerVersion":"0.171.0"`, `"providerVersion":"1"`, 1), "at /metadata/providerVersion: does not match pattern"},
+		{"metadata.cursor", swap(metadata, "0.171.0", "1"), "at /providerVersion: does not match pattern"},
+		{"metadata.cursor", swap(metadata, `"incomplete"`, `"sdk":"","incomplete"`), "at /sdk: length must be >= 1, but got 0"},
+		{"metadata.claude", swap(metadata, `"incomplete"`, `"optionsProjection":"some","incomplete"`), `at /optionsProjection: value must be one of "core", "full"`},
 		{"header", swap(header, "transcript_start", "start"), `at /type: value must be "transcript_start"`},
 		{"header", swap(header, `"scenario":"simple"`, `"scenario":""`), "at /scenario: length must be >= 1, but got 0"},
 		{"header", swap(header, `"capturedAt"`, `"x"`), "at /metadata: missing capturedAt"},
@@ -136,7 +148,7 @@ func TestNumbersAreNotRounded(t *testing.T) {
 }
 
 func TestEverySchema(t *testing.T) {
-	want := []string{"entry", "header", "metadata", "metadata.codex", "report", "scenario"}
+	want := []string{"entry", "header", "metadata", "metadata.acp", "metadata.claude", "metadata.codex", "metadata.codex-exec", "metadata.cursor", "report", "scenario"}
 	names := map[string]bool{}
 	for _, name := range Names() {
 		names[name] = true

@@ -29,4 +29,6 @@ for scenario in transcripts/*/scenario.yaml; do
 done
 go run ./cmd/transcript-lint check "$dir/transcripts"
 go run ./cmd/orch-run run --dir "$dir/transcripts"
+[ -n "${REPLAYPEER_CURSOR_BACKEND:-}" ] ||
+	printf '\n!! CURSOR WAS NOT TESTED LIVE: REPLAYPEER_CURSOR_BACKEND names no stand-in for its backend\n\n'
 go test -count=1 -tags live -run Live ./...

@@ -27,9 +27,6 @@ func start() int {
 		fmt.Fprintf(os.Stderr, "orch-run: %v\n", err)
 		return 2
 	case linked:
-		if cfg.Workspace == "" {
-			cfg.Workspace, _ = os.Getwd() // "" fails where the transcript names the workspace
-		}
 		return peer.Serve(context.Background(), cfg, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/replaypeer/replaypeer/internal/peer"
 	"github.com/replaypeer/replaypeer/internal/replay"
 	"github.com/replaypeer/replaypeer/internal/tool"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
 // isOwnName says whether the program was started under its own name, not as a
@@ -24,14 +26,6 @@ func isOwnName(argv0 string) bool {
 
 func serve(ctx context.Context, cfg peer.Config, args []string) int {
 	cfg.Process = true
-	if cfg.Workspace == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "replay-peer: workspace: %v\n", err)
-			return 1
-		}
-		cfg.Workspace = dir
-	}
 	return peer.Serve(ctx, cfg, args, os.Stdin, os.Stdout, os.Stderr)
 }
 
@@ -45,9 +39,11 @@ func playFlags() []cli.Flag {
 		&cli.StringFlag{Name: "pace", Usage: "instant, recorded, a factor, or virtual (default: instant) (REPLAY_PEER_PACE)"},
 		&cli.StringSliceFlag{Name: "hold", Usage: "gate before the entry with this label, or LABEL#N; repeatable (REPLAY_PEER_HOLD)"},
 		&cli.PathFlag{Name: "control", Usage: "control channel on a unix socket (REPLAY_PEER_CONTROL)"},
-		&cli.DurationFlag{Name: "idle-timeout", Usage: "end the replay when nothing happens for so long (default: 30s) (REPLAY_PEER_IDLE_TIMEOUT)"},
-		&cli.IntFlag{Name: "split", Usage: "write at most `N` bytes at a time"},
-		&cli.IntFlag{Name: "max-line", Usage: "longest line accepted, in bytes (default: 64 MiB)"},
+		&cli.DurationFlag{Name: "idle-timeout", DefaultText: peer.DefaultIdleTimeout.String(), Usage: "end the replay when nothing happens for so long (REPLAY_PEER_IDLE_TIMEOUT)"},
+		&cli.StringFlag{Name: "as", Usage: "play a standard ACP transcript as another agent, such as registry (REPLAY_PEER_AS)"},
+		&cli.StringFlag{Name: "listen", Usage: "`ADDR` of a provider that serves HTTP (default: what its arguments say, else 127.0.0.1:0) (REPLAY_PEER_LISTEN)"},
+		&cli.IntFlag{Name: "split", DefaultText: "as many as there are", Usage: "write at most `N` bytes at a time"},
+		&cli.IntFlag{Name: "max-line", DefaultText: "64 MiB", Usage: "longest line accepted, in bytes"},
 	}
 }
 
@@ -58,7 +54,7 @@ func playConfig(c *cli.Context) (peer.Config, error) {
 	}
 	for name, to := range map[string]*string{
 		"report": &cfg.Report, "report-dir": &cfg.ReportDir, "state": &cfg.State,
-		"workspace": &cfg.Workspace, "pace": &cfg.Pace, "control": &cfg.Control,
+		"workspace": &cfg.Workspace, "pace": &cfg.Pace, "control": &cfg.Control, "as": &cfg.As, "listen": &cfg.Listen,
 	} {
 		if c.IsSet(name) {
 			*to = c.String(name)
@@ -79,6 +75,9 @@ func playConfig(c *cli.Context) (peer.Config, error) {
 	if _, err := replay.ParsePace(cfg.Pace); err != nil {
 		return cfg, tool.Usagef("%w", err)
 	}
+	if cfg.As != "" && !slices.Contains(flavors.ACP.Providers, cfg.As) {
+		return cfg, tool.Usagef("--as %s: want %s", cfg.As, strings.Join(flavors.ACP.Providers, ", "))
+	}
 	if cfg.Workspace != "" {
 		dir, err := filepath.Abs(cfg.Workspace)
 		if err != nil {
@@ -92,7 +91,7 @@ func playConfig(c *cli.Context) (peer.Config, error) {
 func serveCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "serve",
-		Usage:     "play one transcript as the provider, on stdin and stdout",
+		Usage:     "play one transcript as the provider, on stdin and stdout or as an HTTP server",
 		ArgsUsage: "TRANSCRIPT [-- ARGS…]",
 		Description: "Exit code: the recorded one (0 by default) when the replay passed, 97 when it did not, 2 usage.\n" +
 			"Example:\n  replay-peer serve --report report.json transcripts/simple/codex.ndjson -- app-server",
@@ -109,7 +108,10 @@ func serveCommand() *cli.Command {
 			if cfg.Transcript == "" {
 				return tool.Usagef("serve: no transcript: see replay-peer serve --help")
 			}
-			if len(args) > 0 && args[0] == "--" {
+			if len(args) > 0 {
+				if args[0] != "--" {
+					return tool.Usagef("serve: %q after the transcript: flags come before it, the provider's arguments after --", args[0])
+				}
 				args = args[1:]
 			}
 			if code := serve(c.Context, cfg, args); code != 0 {

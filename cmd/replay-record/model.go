@@ -20,7 +20,7 @@ func modelCommand(ctx context.Context) *cli.Command {
 		Usage: "serve a scripted model on loopback",
 		UsageText: "replay-record model --script FILE [--listen ADDR] [--log FILE] [--until-eof]\n\n" +
 			"Example: replay-record model --script transcripts/simple/model.yaml --listen 127.0.0.1:8700\n\n" +
-			"Prints its URL when it listens. Speaks the OpenAI Responses API below /v1.",
+			"Prints its URL when it listens. Speaks OpenAI Responses and Chat Completions, Anthropic Messages, and Gemini.",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "script", Usage: "what the model says"},
 			&cli.StringFlag{Name: "listen", Value: "127.0.0.1:0", Usage: "loopback address"},

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -50,8 +51,11 @@ func checkMetadataInvalid(c *run, found report) checker {
 // the common one where the protocol has none. No metadata is an empty object.
 func metadataProblems(c *run, h *envelope.Header) []schemas.Problem {
 	name := "metadata"
-	if c.flavor != nil && slices.Contains(schemas.Names(), "metadata."+c.flavor.Providers[0]) {
-		name = "metadata." + c.flavor.Providers[0]
+	if c.flavor != nil {
+		own := "metadata." + cmp.Or(c.flavor.Metadata, c.flavor.Providers[0])
+		if slices.Contains(schemas.Names(), own) {
+			name = own
+		}
 	}
 	doc := h.Metadata
 	if doc == nil {

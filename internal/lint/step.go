@@ -84,13 +84,15 @@ func (t *conversation) step(e envelope.Entry) *step {
 }
 
 func (t *conversation) ask(s *step) {
-	if t.flavor.IDKey != "" {
+	if s.frame.ID != nil {
 		if i := t.find(s.dir, *s.frame); i >= 0 {
 			s.reuses = t.open[i]
 			t.remove(i) // reported once, by its reuse
 		}
 	}
 	r := &request{line: s.line, dir: s.dir, frame: *s.frame}
+	// Where the player answers by itself, nobody needs to have recorded it.
+	r.explained = s.dir == envelope.Out && t.flavor.Minimal != nil && t.flavor.Minimal(*s.frame) != nil
 	t.open = append(t.open, r)
 	for i, answer := range t.early {
 		if s.dir == envelope.In && t.same(*answer.frame, *s.frame) {
@@ -111,7 +113,7 @@ func (t *conversation) answer(s *step) {
 		t.early = append(t.early, s)
 	}
 	for _, r := range t.open {
-		if r.dir != s.dir && bytes.Equal(bytes.Trim(r.frame.ID, `"`), bytes.Trim(s.frame.ID, `"`)) {
+		if r.dir != s.dir && s.frame.ID != nil && bytes.Equal(bytes.Trim(r.frame.ID, `"`), bytes.Trim(s.frame.ID, `"`)) {
 			s.mistyped = string(r.frame.ID)
 			r.explained = true // the answer that came has its own finding
 		}
@@ -129,11 +131,11 @@ func (t *conversation) find(asker envelope.Direction, f flavors.Frame) int {
 	return -1
 }
 
-// same says whether two frames belong together by id, or by method where the
-// protocol's frames carry no ids.
+// same says whether two frames belong together by id, or by method where one
+// of them carries none.
 func (t *conversation) same(a, b flavors.Frame) bool {
-	if t.flavor.IDKey == "" {
-		return a.Method == b.Method
+	if a.ID == nil || b.ID == nil {
+		return a.Method != "" && a.Method == b.Method
 	}
 	return sameID(a.ID, b.ID)
 }

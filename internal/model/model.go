@@ -15,20 +15,22 @@
 //
 // Ids are made of the script alone, so that two recordings agree.
 //
-// The OpenAI Responses API is spoken so far (responses.go). Another API is a
-// file that reads its requests into a prompt and writes a reply's items.
+// One script serves the OpenAI Responses API and Chat Completions, Anthropic
+// Messages, and Gemini, streamed and not. Each API is a file that reads its
+// requests into a prompt and writes a reply's items.
 package model
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // maxRequest is the largest request body read.
@@ -37,11 +39,28 @@ const maxRequest = 64 << 20
 // api is one HTTP API over the script.
 type api struct {
 	suffix string // of the request path
-	read   func(r *http.Request, body []byte) (prompt, error)
-	stream func(s *stream, p prompt, r *Reply)
+	// read makes a prompt of a request, whose body is valid JSON.
+	read  func(r *http.Request, req gjson.Result) (prompt, error)
+	reply func(s *stream, p prompt, r *Reply)
+	// fail makes the body of an error answer.
+	fail func(status int, code, message, id string) any
+	// count is what a request to count tokens gets, which no script answers.
+	count any
+	// idHeader names the response's header for the request's id; "" for none.
+	idHeader string
+	// namespaces is true where calls may be custom and in a namespace.
+	namespaces bool
 }
 
-var apis = []api{{"/responses", readResponses, streamResponses}}
+var apis = []*api{
+	{suffix: "/responses", read: readResponses, reply: streamResponses, fail: failOpenAI, namespaces: true},
+	{suffix: "/chat/completions", read: readChat, reply: replyChat, fail: failOpenAI, idHeader: "X-Request-Id"},
+	{suffix: "/messages", read: readMessages, reply: replyMessages, fail: failMessages, idHeader: "Request-Id"},
+	{suffix: "/messages/count_tokens", fail: failMessages, count: map[string]any{"input_tokens": 100}, idHeader: "Request-Id"},
+	{suffix: ":streamGenerateContent", read: readGeminiStream, reply: replyGemini, fail: failGemini},
+	{suffix: ":generateContent", read: readGemini, reply: replyGemini, fail: failGemini},
+	{suffix: ":countTokens", fail: failGemini, count: map[string]any{"totalTokens": 100}},
+}
 
 // Server answers requests from a script. It is an http.Handler. Besides the
 // APIs it serves POST /-/release?name=NAME, which releases a hold.
@@ -52,7 +71,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	requests int
-	asked    map[When]int             // how often each point was asked for
+	asked    map[point]int            // how often each was asked for
 	served   map[string]int           // how often each reply was given
 	holds    map[string]chan struct{} // closed when released
 }
@@ -65,7 +84,7 @@ func New(script *Script, log io.Writer, note func(string)) *Server {
 	}
 	return &Server{
 		script: script, log: log, note: note,
-		asked: map[When]int{}, served: map[string]int{}, holds: map[string]chan struct{}{},
+		asked: map[point]int{}, served: map[string]int{}, holds: map[string]chan struct{}{},
 	}
 }
 
@@ -100,61 +119,92 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
-	if err != nil {
-		s.refuse(w, r, body, http.StatusBadRequest, err.Error())
-		return
+	var a *api
+	for _, candidate := range apis {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, candidate.suffix) {
+			a = candidate
+		}
 	}
-	for _, a := range apis {
-		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, a.suffix) {
-			s.answer(w, r, body, a)
+	enc := r.Header.Get("Content-Encoding")
+	switch {
+	case err != nil:
+	case a == nil:
+		s.refuse(w, r, body, a, http.StatusNotFound, fmt.Sprintf("%s %s is not served", r.Method, r.URL.Path))
+		return
+	case enc != "" && enc != "identity":
+		err = fmt.Errorf("content encoding %s is not read", enc)
+	case !gjson.ValidBytes(body):
+		err = errors.New("request body is not JSON")
+	case a.count != nil:
+		s.record(r, body, "count", "")
+		a.setID(w, "count")
+		writeJSON(w, http.StatusOK, a.count)
+		return
+	default:
+		var p prompt
+		if p, err = a.read(r, gjson.ParseBytes(body)); err == nil {
+			s.answer(w, r, body, a, p)
 			return
 		}
 	}
-	s.refuse(w, r, body, http.StatusNotFound, fmt.Sprintf("%s %s is not served", r.Method, r.URL.Path))
+	s.refuse(w, r, body, a, http.StatusBadRequest, err.Error())
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte, a api) {
-	p, err := a.read(r, body)
-	if err != nil {
-		s.refuse(w, r, body, http.StatusBadRequest, err.Error())
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, body []byte, a *api, p prompt) {
+	reply, suffix := s.choose(p.point)
+	if reply == nil {
+		s.refuse(w, r, body, a, http.StatusInternalServerError, "no reply for "+p.String())
 		return
 	}
-	reply, suffix := s.choose(p)
-	if reply == nil {
-		s.refuse(w, r, body, http.StatusInternalServerError, "no reply for "+p.String())
-		return
+	for _, it := range reply.Items {
+		if c := it.Call; c != nil && !a.namespaces && (c.Custom || c.Namespace != "") {
+			s.refuse(w, r, body, a, http.StatusInternalServerError,
+				fmt.Sprintf("reply %s has a custom or namespaced call, which only the Responses API has", reply.Name))
+			return
+		}
 	}
 	s.record(r, body, reply.Name, "")
+	id := reply.Name + suffix
+	a.setID(w, id)
 	if e := reply.Error; e != nil {
 		for k, v := range e.Headers {
 			w.Header().Set(k, v)
 		}
-		writeError(w, e.Status, e.Code, e.Message)
+		writeJSON(w, e.Status, a.fail(e.Status, e.Code, e.Message, id))
 		return
 	}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	a.stream(&stream{w: w, ctx: r.Context(), server: s, id: reply.Name + suffix}, p, reply)
+	st := &stream{w: w, ctx: r.Context(), server: s, api: a, id: id, whole: !p.stream}
+	if p.stream {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Cache-Control", "no-store")
+	}
+	a.reply(st, p, reply)
 }
 
-// choose returns the reply for a prompt, nil for none, and what sets the ids
+func (a *api) setID(w http.ResponseWriter, id string) {
+	if a.idHeader != "" {
+		w.Header().Set(a.idHeader, "req_"+id)
+	}
+}
+
+// probed is the answer to a probe that the script says nothing of.
+var probed = &Reply{Name: "probe", Items: []Item{{Text: []Piece{{Text: "ok"}}}}}
+
+// choose returns the reply for a point, nil for none, and what sets the ids
 // of its second and later uses apart.
-func (s *Server) choose(p prompt) (*Reply, string) {
+func (s *Server) choose(p point) (*Reply, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	point := When{User: p.user, ToolResults: p.toolResults, Agent: p.agent}
-	s.asked[point]++
+	s.asked[p]++
 	var best *Reply
 	for i := range s.script.Replies {
 		r := &s.script.Replies[i]
-		w := r.When
-		if w.ToolResults != p.toolResults || w.Agent != p.agent || !strings.Contains(p.user, w.User) ||
-			w.Attempt != 0 && w.Attempt != s.asked[point] {
-			continue
-		}
-		if best == nil || better(w, best.When) {
+		if r.When.fits(p, s.asked[p]) && (best == nil || better(r.When, best.When)) {
 			best = r
 		}
+	}
+	if best == nil && p.probe {
+		best = probed
 	}
 	if best == nil {
 		return nil, ""
@@ -166,28 +216,52 @@ func (s *Server) choose(p prompt) (*Reply, string) {
 	return best, ""
 }
 
+// fits says whether the reply is for a point that is asked for the nth time.
+func (w When) fits(p point, n int) bool {
+	return w.ToolResults == p.toolResults && w.Agent == p.agent && strings.Contains(p.user, w.User) &&
+		(w.Tools == "" || (w.Tools == "yes") == p.tools) && w.Probe == p.probe &&
+		(w.Attempt == 0 || w.Attempt == n)
+}
+
 // better says whether a says more about a request than b.
 func better(a, b When) bool {
+	if (a.Tools == "") != (b.Tools == "") {
+		return a.Tools != ""
+	}
 	if len(a.User) != len(b.User) {
 		return len(a.User) > len(b.User)
 	}
 	return a.Attempt > b.Attempt
 }
 
-// refuse answers what the script has nothing for.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, body []byte, status int, message string) {
+// refuse answers what the script has nothing for, in the API's own form where
+// it is one.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, body []byte, a *api, status int, message string) {
 	message = "scripted model: " + message
 	s.note(message)
 	s.record(r, body, "", message)
-	writeError(w, status, "scripted_model", message)
+	fail := failOpenAI
+	if a != nil {
+		fail = a.fail
+	}
+	writeJSON(w, status, fail(status, "scripted_model", message, "refused"))
 }
 
-func writeError(w http.ResponseWriter, status int, code, message string) {
+func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	json.NewEncoder(w).Encode(map[string]any{ // an error means that the client has gone
-		"error": map[string]any{"message": message, "type": code, "code": code, "param": nil},
-	})
+	_, _ = w.Write(marshal(v)) // an error means that the client has gone
+}
+
+// marshal writes JSON as a model would, with an LF.
+func marshal(v any) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		panic(err) // unreachable: maps, strings, numbers, and JSON that was checked
+	}
+	return b.Bytes()
 }
 
 // logged is one line of the request log. Credentials are not in it: of the
@@ -230,57 +304,4 @@ func (s *Server) record(r *http.Request, body []byte, reply, problem string) {
 		s.note("request log: " + err.Error())
 		s.log = nil
 	}
-}
-
-// stream writes one reply's events.
-type stream struct {
-	w      http.ResponseWriter
-	ctx    context.Context
-	server *Server
-	id     string // of the reply: basis of all ids
-	seq    int
-	gone   bool // the client closed the connection
-}
-
-// event sends one server-sent event; fields gets the type and a number.
-func (s *stream) event(kind string, fields map[string]any) {
-	if s.gone {
-		return
-	}
-	fields["type"], fields["sequence_number"] = kind, s.seq
-	s.seq++
-	var data bytes.Buffer
-	enc := json.NewEncoder(&data)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(fields) // ends in LF
-	if err == nil {
-		_, err = fmt.Fprintf(s.w, "event: %s\ndata: %s\n", kind, data.Bytes())
-	}
-	if err == nil {
-		err = http.NewResponseController(s.w).Flush()
-	}
-	s.gone = s.gone || err != nil
-}
-
-// pause waits for a delay or a hold, and says whether the client is still
-// there.
-func (s *stream) pause(d time.Duration, hold string) bool {
-	switch {
-	case s.gone:
-	case hold != "":
-		select {
-		case <-s.server.hold(hold):
-		case <-s.ctx.Done():
-			s.gone = true
-		}
-	case d > 0:
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-s.ctx.Done():
-			s.gone = true
-		}
-	}
-	return !s.gone
 }

@@ -206,6 +206,8 @@ func TestScriptErrors(t *testing.T) {
 		{"replies:\n  - items: [{delay: 5}]", "m:2: want a duration such as 200ms"},
 		{"replies:\n  - items: [{call: {arguments: {}}}]", "m:2: a call wants a name"},
 		{"replies:\n  - items: []\n  - when: {}\n    items: []", "m:3: the reply in line 2 is for the same requests"},
+		{"replies:\n  - items:\n      - text: [a, {hold: x, cut: true}]", "m:3: want a string, a delay, a hold or a cut"},
+		{"replies:\n  - when: {tools: maybe}\n    items: []", "m:2: cannot unmarshal"},
 		{"replies:\n  - items: []\n---\nmore: 1", "m:3: a script is one document"},
 		{`{"replies":[{"items":[{"text":"JSON"}],"items":[]}]}`, "m:1: field \"items\" twice"},
 	} {

@@ -89,7 +89,14 @@ func parseReply(n *yaml.Node, ordinal int) (Reply, error) {
 				"user":        str(&r.When.User),
 				"toolResults": integer(&r.When.ToolResults, 0),
 				"agent":       str(&r.When.Agent),
-				"attempt":     integer(&r.When.Attempt, 1),
+				"probe":       func(n *yaml.Node) error { return decode(n, &r.When.Probe) },
+				"tools": func(n *yaml.Node) error {
+					var offered bool
+					err := decode(n, &offered)
+					r.When.Tools = map[bool]string{true: "yes", false: "no"}[offered]
+					return err
+				},
+				"attempt": integer(&r.When.Attempt, 1),
 			})
 		},
 		"error": func(n *yaml.Node) (err error) {
@@ -172,7 +179,7 @@ func parseItem(n *yaml.Node) (it Item, err error) {
 	return it, nil
 }
 
-// parseText reads a string, or a list of strings, delays and holds.
+// parseText reads a string, or a list of strings and what happens between.
 func parseText(n *yaml.Node) (pieces []Piece, err error) {
 	if n.Kind == yaml.ScalarNode {
 		pieces = make([]Piece, 1)
@@ -184,13 +191,21 @@ func parseText(n *yaml.Node) (pieces []Piece, err error) {
 		if n.Kind == yaml.ScalarNode {
 			return str(&p.Text)(n)
 		}
-		if err := mapping(n, fields{"delay": duration(&p.Delay), "hold": str(&p.Hold)}); err != nil {
-			return err
+		kinds := 0
+		kind := func(parse func(*yaml.Node) error) func(*yaml.Node) error {
+			return func(n *yaml.Node) error {
+				kinds++
+				return parse(n)
+			}
 		}
-		if (p.Delay > 0) == (p.Hold != "") {
-			return at(n, "want a string, a delay or a hold")
+		err := mapping(n, fields{
+			"delay": kind(duration(&p.Delay)), "hold": kind(str(&p.Hold)),
+			"cut": kind(func(n *yaml.Node) error { return decode(n, &p.Cut) }),
+		})
+		if err == nil && kinds != 1 {
+			err = at(n, "want a string, a delay, a hold or a cut")
 		}
-		return nil
+		return err
 	})
 	if err == nil && text(pieces) == "" {
 		err = at(n, "a text wants a string")

@@ -2,7 +2,6 @@ package model
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,9 +9,9 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// The OpenAI Responses API, streamed. An item is announced, its deltas
-// follow, and output_item.done closes it; response.completed ends the stream
-// and carries the response's id.
+// The OpenAI Responses API. An item is announced, its deltas follow, and
+// output_item.done closes it; response.completed ends the stream and carries
+// the response's id.
 
 // agentHeader names the subagent that a request is made for.
 const agentHeader = "X-Openai-Subagent"
@@ -20,19 +19,11 @@ const agentHeader = "X-Openai-Subagent"
 // created stands for the time of every response.
 const created = 1735689600
 
-func readResponses(r *http.Request, body []byte) (prompt, error) {
-	p := prompt{agent: r.Header.Get(agentHeader)}
-	if enc := r.Header.Get("Content-Encoding"); enc != "" && enc != "identity" {
-		return p, fmt.Errorf("content encoding %s is not read", enc)
-	}
-	if !gjson.ValidBytes(body) {
-		return p, errors.New("request body is not JSON")
-	}
-	req := gjson.ParseBytes(body)
-	if !req.Get("stream").Bool() {
-		return p, errors.New("only streamed responses are served")
-	}
-	p.model = req.Get("model").Str
+func readResponses(r *http.Request, req gjson.Result) (prompt, error) {
+	p := prompt{model: req.Get("model").Str, stream: req.Get("stream").Bool()}
+	p.agent = r.Header.Get(agentHeader)
+	p.tools = len(req.Get("tools").Array()) > 0
+	p.probe = req.Get("max_output_tokens").Int() == 1
 	input := req.Get("input")
 	if input.Type == gjson.String {
 		p.user = input.Str
@@ -42,34 +33,12 @@ func readResponses(r *http.Request, body []byte) (prompt, error) {
 		kind := item.Get("type").Str
 		switch {
 		case item.Get("role").Str == "user" && (kind == "" || kind == "message"):
-			if text := messageText(item.Get("content")); !isContext(text) {
-				p.user, p.toolResults = text, 0
-			}
+			p.hear(messageText(item.Get("content")))
 		case strings.HasSuffix(kind, "_output"):
 			p.toolResults++
 		}
 	}
 	return p, nil
-}
-
-func messageText(content gjson.Result) string {
-	if content.Type == gjson.String {
-		return content.Str
-	}
-	var parts []string
-	for _, c := range content.Array() {
-		if t := c.Get("text"); t.Exists() {
-			parts = append(parts, t.Str)
-		}
-	}
-	return strings.Join(parts, "\n")
-}
-
-// isContext tells messages in the user's name that an agent wrote itself:
-// they are wrapped in a tag as a whole.
-func isContext(text string) bool {
-	text = strings.TrimSpace(text)
-	return strings.HasPrefix(text, "<") && strings.HasSuffix(text, ">")
 }
 
 func streamResponses(s *stream, p prompt, r *Reply) {
@@ -89,12 +58,13 @@ func streamResponses(s *stream, p prompt, r *Reply) {
 		id := fmt.Sprintf("%s_%d", s.id, i+1)
 		o := outputItem{s: s, index: len(output), id: id}
 		switch {
-		case it.Delay > 0 || it.Hold != "":
-			s.pause(it.Delay, it.Hold)
+		case s.between(it):
 			continue
-		case it.Cut:
-			panic(http.ErrAbortHandler) // closes the connection without an end
 		case it.Failed != nil:
+			if s.whole {
+				s.failWhole(it.Failed)
+				return
+			}
 			s.event("response.failed", response("failed", map[string]any{
 				"error": map[string]any{"code": it.Failed.Code, "message": it.Failed.Message},
 			}))
@@ -112,14 +82,16 @@ func streamResponses(s *stream, p prompt, r *Reply) {
 			return
 		}
 	}
-	s.event("response.completed", response("completed", map[string]any{
+	done := response("completed", map[string]any{
 		"output": output,
 		"usage": map[string]any{
 			"input_tokens": 100, "input_tokens_details": map[string]any{"cached_tokens": 0},
 			"output_tokens": 10, "output_tokens_details": map[string]any{"reasoning_tokens": 0},
 			"total_tokens": 110,
 		},
-	}))
+	})
+	s.event("response.completed", done)
+	s.finish(done["response"])
 }
 
 // outputItem streams one item of a response.
@@ -162,15 +134,12 @@ func (o outputItem) message(it Item) any {
 	}
 	o.event("response.output_item.added", map[string]any{"item": build("in_progress", []any{})})
 	o.event("response.content_part.added", map[string]any{"item_id": id, "content_index": 0, "part": part("")})
-	for _, p := range it.Text {
-		if !o.s.pause(p.Delay, p.Hold) {
-			return nil
-		}
-		if p.Text != "" {
-			o.event("response.output_text.delta", map[string]any{"item_id": id, "content_index": 0, "delta": p.Text})
-		}
+	whole, ok := o.s.pieces(it.Text, func(delta string) {
+		o.event("response.output_text.delta", map[string]any{"item_id": id, "content_index": 0, "delta": delta})
+	})
+	if !ok {
+		return nil
 	}
-	whole := text(it.Text)
 	o.event("response.output_text.done", map[string]any{"item_id": id, "content_index": 0, "text": whole})
 	o.event("response.content_part.done", map[string]any{"item_id": id, "content_index": 0, "part": part(whole)})
 	return o.done(build("completed", []any{part(whole)}))
@@ -197,12 +166,9 @@ func (o outputItem) call(c *Call) any {
 	if c.Custom {
 		kind, prefix, field, delta = "custom_tool_call", "ctc_", "input", "response.custom_tool_call_input"
 	}
-	id, callID := prefix+o.id, c.ID
-	if callID == "" {
-		callID = "call_" + o.id
-	}
+	id := prefix + o.id
 	build := func(status, input string) map[string]any {
-		v := item(kind, id, map[string]any{"call_id": callID, "name": c.Name, field: input, "status": status})
+		v := item(kind, id, map[string]any{"call_id": callID(c, "call_", o.id), "name": c.Name, field: input, "status": status})
 		if c.Namespace != "" {
 			v["namespace"] = c.Namespace
 		}

@@ -2,7 +2,6 @@ package model
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 )
 
@@ -26,6 +25,13 @@ type When struct {
 	User        string // the latest user message contains it; "" means any
 	ToolResults int    // tool results after that message
 	Agent       string // the subagent the request is made for; "" is the main one
+	// Tools is "yes" for requests that offer tools, "no" for those that offer
+	// none: agents ask for titles and summaries so. "" means any. One that
+	// names it goes first.
+	Tools string
+	// Probe is true for requests that want a single token: agents ask so
+	// whether a model is there.
+	Probe bool
 	// Attempt is how often this point of the conversation has been asked for,
 	// counted from 1; 0 means any time. One that names the attempt goes first.
 	Attempt int
@@ -44,7 +50,7 @@ type Item struct {
 	Phase     string  // of the message: commentary or final_answer; "" for none
 	Reasoning string
 	Call      *Call
-	Raw       json.RawMessage // an item of the API, as it is
+	Raw       json.RawMessage // a part of the API's own, as it is
 	Delay     time.Duration
 	Hold      string // wait until the name is released, or the client goes
 	Cut       bool   // close the connection in mid-stream
@@ -56,6 +62,7 @@ type Piece struct {
 	Text  string
 	Delay time.Duration
 	Hold  string
+	Cut   bool
 }
 
 // Call is a tool call.
@@ -90,25 +97,4 @@ func chunk(s string, n int) []Piece {
 		}
 	}
 	return pieces
-}
-
-// prompt is what a request asks, in no API's terms.
-type prompt struct {
-	user        string // the latest user message
-	toolResults int    // after it
-	agent       string
-	model       string
-}
-
-// String describes the prompt for an error message.
-func (p prompt) String() string {
-	user := []rune(p.user)
-	if len(user) > 200 {
-		user = append(user[:200], '…')
-	}
-	s := fmt.Sprintf("user message %q with %d tool results", string(user), p.toolResults)
-	if p.agent != "" {
-		s += fmt.Sprintf(" of agent %q", p.agent)
-	}
-	return s
 }

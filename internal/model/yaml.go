@@ -1,6 +1,7 @@
 package model
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,11 +95,13 @@ func toJSON(n *yaml.Node) (json.RawMessage, error) {
 	if err := decode(n, &v); err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // a model writes "<", not "\u003c"
+	if err := enc.Encode(v); err != nil {
 		return nil, at(n, "no JSON value: %v", err)
 	}
-	return raw, nil
+	return bytes.TrimSpace(b.Bytes()), nil
 }
 
 func decode(n *yaml.Node, to any) error {

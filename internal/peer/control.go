@@ -28,7 +28,7 @@ type Status struct {
 	Paused  bool           `json:"paused"`
 	// Held is the label of the gate that holds playing, "" for none.
 	Held     string         `json:"held,omitempty"`
-	Awaiting []replay.Place `json:"awaiting,omitempty"`
+	Awaiting replay.Awaited `json:"awaiting,omitempty"`
 }
 
 // gateWait is a control connection that waits for a gate.

@@ -124,7 +124,7 @@ func TestGate(t *testing.T) {
 	s := steer(t, interrupt, hold("turn/completed"))
 	s.interrupt()
 	want := &Status{Version: 1, Verdict: replay.Running, Cursor: 3, Total: 6, Launch: 1, Held: "turn/completed",
-		Awaiting: []replay.Place{{Line: 5, Label: "turn/completed", Type: "emit_inbound"}}}
+		Awaiting: replay.Awaited{{Line: 5, Label: "turn/completed", Type: "emit_inbound"}}}
 	if d := cmp.Diff(want, s.do("wait turn/completed")); d != "" {
 		t.Errorf("status (-want +got):\n%s", d)
 	}

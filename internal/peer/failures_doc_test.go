@@ -188,6 +188,7 @@ func twice(t *testing.T, before func(*stateRun)) outcome {
 	before(r)
 	r.cfg.Report = "refused.json"
 	p := startPeer(t, dir, r.cfg)
+	p.in.Close()
 	code, sig := p.wait(t)
 	return outcome{report: readReport(t, dir, "refused.json"), stderr: p.errors(t), code: code, signal: sig}
 }

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -39,7 +40,9 @@ func TestMain(m *testing.M) {
 	case text != "":
 		err = json.Unmarshal([]byte(text), &cfg)
 	case !linked:
-		os.Exit(m.Run())
+		code := m.Run()
+		os.RemoveAll(binaryDir)
+		os.Exit(code)
 	}
 	if err == nil {
 		err = FromEnv(&cfg, os.Getenv)
@@ -54,6 +57,22 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(Serve(context.Background(), cfg, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
+
+var binaryDir string // "" until a test wants the binary
+
+// binary builds the real replay-peer, once.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "replay-peer")
+	if err != nil {
+		return "", err
+	}
+	binaryDir = dir
+	path := filepath.Join(dir, "replay-peer")
+	if out, err := exec.Command("go", "build", "-o", path, "../../cmd/replay-peer").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build replay-peer: %v\n%s", err, out)
+	}
+	return path, nil
+})
 
 // process is a peer at work and the client's ends of its pipes.
 type process struct {

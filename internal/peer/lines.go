@@ -72,6 +72,20 @@ func readLines(r io.Reader, limit int, deliver func([][]byte)) error {
 	}
 }
 
+// readProse delivers what comes from r, as it comes, up to its end.
+func readProse(r io.Reader, deliver func([]byte)) {
+	for {
+		block := make([]byte, blockLeft)
+		n, err := r.Read(block)
+		if n > 0 {
+			deliver(block[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
 func tooLong(line []byte, limit int) error {
 	return &lineError{limit: limit, start: string(line[:min(len(line), 200)])}
 }

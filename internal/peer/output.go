@@ -8,59 +8,7 @@ import (
 	"time"
 
 	"github.com/replaypeer/replaypeer/internal/replay"
-	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
-
-// batch is how much output is gathered before it is written, and how much is
-// written at a time, in bytes.
-const batch = 64 << 10
-
-// emit adds one frame to the output.
-func (s *session) emit(act replay.Action) bool {
-	switch act.Channel {
-	case envelope.Protocol:
-		buf, err := s.codec.Encode(s.buf, envelope.In, act.Frame, act.ID)
-		if err != nil {
-			s.player.Illegal(act.Frame.Raw, fmt.Errorf("recorded frame can't be encoded: %v", err))
-			return true
-		}
-		s.buf = buf
-	case envelope.Stdout:
-		s.buf = append(s.buf, envelope.Unquote(act.Frame.Raw)...)
-	case envelope.Stderr:
-		if !s.flush() {
-			return false
-		}
-		_ = s.write(s.stderr, []byte(envelope.Unquote(act.Frame.Raw))) // a client may have closed it
-	default:
-		s.player.Illegal(act.Frame.Raw, fmt.Errorf("channel %q", act.Channel)) // unreachable unless a Channel is added
-	}
-	if len(s.buf) < batch {
-		return true
-	}
-	return s.flush()
-}
-
-// flush sends what has gathered.
-func (s *session) flush() bool {
-	b := s.buf
-	s.buf = s.buf[:0]
-	if cap(s.buf) > 1<<20 {
-		s.buf = nil
-	}
-	return s.send(b)
-}
-
-// send writes frames to the client. It returns false when that failed and the
-// launch is over: a frame that was not delivered was not played.
-func (s *session) send(b []byte) bool {
-	if len(b) == 0 || s.write(s.stdout, b) == nil {
-		return true
-	}
-	s.player.Close(replay.OutputClosed)
-	s.fail()
-	return false
-}
 
 // write writes b in pieces, each of which counts as progress.
 func (s *session) write(w io.Writer, b []byte) error {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/replaypeer/replaypeer/internal/replay"
@@ -38,8 +39,13 @@ type Config struct {
 	// IdleTimeout ends a replay in which nothing happens; 0 means
 	// DefaultIdleTimeout.
 	IdleTimeout time.Duration `json:"idleTimeout,omitempty"`
+	// Listen is the address of a provider that serves HTTP, HOST:PORT; ""
+	// follows the provider's arguments, and without any 127.0.0.1:0.
+	Listen string `json:"listen,omitempty"`
 	// Split writes at most so many bytes at a time; 0 writes whole batches.
 	Split int `json:"split,omitempty"`
+	// As plays a transcript as another agent of its protocol; "" as its own.
+	As string `json:"as,omitempty"`
 	// MaxLine is the longest line accepted, in bytes; 0 means 64 MiB.
 	MaxLine int `json:"maxLine,omitempty"`
 
@@ -49,10 +55,10 @@ type Config struct {
 	Process bool `json:"-"`
 }
 
-// Serve plays one launch on stdin and stdout and returns the exit code: the
-// recorded one when the replay passed so far, 97 when it did not. args are the
-// provider's arguments. It returns when the launch is over; a goroutine may
-// then still wait for stdin.
+// Serve plays one launch on stdin and stdout, or on HTTP, and returns the exit
+// code: the recorded one when the replay passed so far, 97 when it did not.
+// args are the provider's arguments. It returns when the launch is over; a
+// goroutine may then still wait for stdin.
 func Serve(ctx context.Context, cfg Config, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if cfg.Process {
 		startProcess()
@@ -66,6 +72,12 @@ func Serve(ctx context.Context, cfg Config, args []string, stdin io.Reader, stdo
 	script, err := replay.Load(cfg.Transcript, cfg.MaxLine)
 	if err != nil {
 		return refuse(cfg, nil, replay.Invalid, "transcript", err, stderr)
+	}
+	unfit := fit(cfg, script, args)
+	if cfg.Workspace == "" {
+		if cfg.Workspace, err = os.Getwd(); err != nil {
+			return refuse(cfg, script, replay.Invalid, "setting", err, stderr)
+		}
 	}
 	opt := replay.Options{Workspace: cfg.Workspace, Hold: cfg.Hold}
 	if opt.Pace, err = replay.ParsePace(cfg.Pace); err != nil {
@@ -81,13 +93,16 @@ func Serve(ctx context.Context, cfg Config, args []string, stdin io.Reader, stdo
 		return refuse(cfg, script, verdict, "launch", err, stderr)
 	}
 	defer files.release()
+	if unfit != nil {
+		return files.turnAway(cfg, script, unfit, stderr)
+	}
 	player, err := replay.New(script, opt, files.state)
 	if err != nil {
 		return refuse(cfg, script, replay.Invalid, "setting", err, stderr)
 	}
 	defer player.Stop()
-	s := newSession(cfg, script, player, files, args, stdout, stderr)
-	return s.run(ctx, stdin)
+	s := newSession(cfg, script, player, files, args, stdin, stdout, stderr)
+	return s.run(ctx)
 }
 
 // printVersion answers a version probe. It is no launch and counts nowhere.
@@ -103,6 +118,30 @@ func printVersion(cfg Config, stdout, stderr io.Writer) int {
 
 // refuse ends a launch that can't play, and says so in the report.
 func refuse(cfg Config, script *replay.Script, v replay.Verdict, reason string, cause error, stderr io.Writer) int {
+	r := refusal(cfg, script, v, reason, cause)
+	fmt.Fprintf(stderr, "replay-peer: %s", r.Text())
+	if err := refusedReport(cfg, script, r); err != nil {
+		fmt.Fprintf(stderr, "replay-peer: %v\n", err)
+	}
+	return replay.ExitFailed
+}
+
+// turnAway ends a launch that does not fit its transcript, and with it the
+// run.
+func (f *files) turnAway(cfg Config, script *replay.Script, cause error, stderr io.Writer) int {
+	r := refusal(cfg, script, replay.Invalid, "setting", cause)
+	fmt.Fprintf(stderr, "replay-peer: %s", r.Text())
+	st := f.state
+	st.Version, st.Transcript, st.Verdict = 1, script.SHA256, replay.Invalid
+	st.Launches++
+	if err := f.write(st, r); err != nil {
+		fmt.Fprintf(stderr, "replay-peer: %v\n", err)
+	}
+	return replay.ExitFailed
+}
+
+// refusal is the report of a launch that can't play.
+func refusal(cfg Config, script *replay.Script, v replay.Verdict, reason string, cause error) *replay.Report {
 	r := &replay.Report{Version: 1, Verdict: v, ExitCode: replay.ExitFailed}
 	r.Transcript.Path = cfg.Transcript
 	if script != nil {
@@ -117,9 +156,5 @@ func refuse(cfg Config, script *replay.Script, v replay.Verdict, reason string, 
 	if errors.As(cause, &syn) {
 		r.Failure.Line, r.Failure.Message = syn.Line, syn.Msg
 	}
-	fmt.Fprintf(stderr, "replay-peer: %s", r.Text())
-	if err := refusedReport(cfg, script, r); err != nil {
-		fmt.Fprintf(stderr, "replay-peer: %v\n", err)
-	}
-	return replay.ExitFailed
+	return r
 }

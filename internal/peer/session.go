@@ -2,7 +2,6 @@ package peer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/replaypeer/replaypeer/internal/replay"
-	"github.com/replaypeer/replaypeer/pkg/envelope"
 	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
@@ -27,13 +25,12 @@ type session struct {
 	mu     sync.Mutex // guards everything below
 	player *replay.Player
 	codec  flavors.Codec
-	buf    []byte      // output not written yet
+	wire   wire
 	wake   *time.Timer // ends a Sleep
 	over   bool
 	exit   replay.Exit
 	waits  []gateWait    // control connections waiting for a gate
 	told   bool          // the files of the end are in place
-	crlf   bool          // the client sent CR LF
 	more   bool          // the client's next line is at hand: nothing is written or ended before it
 	done   chan struct{} // closed when over
 
@@ -43,15 +40,42 @@ type session struct {
 	stuck    chan struct{} // closed when a write never returned; mu is lost then
 }
 
-func newSession(cfg Config, script *replay.Script, p *replay.Player, f *files, args []string, stdout, stderr io.Writer) *session {
-	return &session{
+// wire is how frames travel. Everything but open and close is called with the
+// session's lock held.
+type wire interface {
+	// open takes the wire into use: what the client sends goes to the session
+	// from now on.
+	open() error
+	// emit gathers one frame for the client. It returns false when the launch
+	// is over.
+	emit(replay.Action) bool
+	// flush delivers what has gathered, and returns false when that failed and
+	// the launch is over: a frame that was not delivered was not played.
+	flush() bool
+	// hold is flush without the end of the last frame, which last delivers.
+	hold() (last func(), ok bool)
+	// refuse delivers what has gathered, in spite of a failure, and tells the
+	// client of it.
+	refuse(message string)
+	// close takes the wire out of use; abruptly as a crash does.
+	close(abruptly bool)
+}
+
+func newSession(cfg Config, script *replay.Script, p *replay.Player, f *files, args []string, stdin io.Reader, stdout, stderr io.Writer) *session {
+	s := &session{
 		cfg: cfg, script: script, player: p, files: f, stdout: stdout, stderr: stderr,
 		codec: script.Flavor.NewCodec(flavors.Launch{Args: args, Header: script.Header}), start: time.Now(), done: make(chan struct{}), stuck: make(chan struct{}),
 	}
+	if script.Flavor.Transport == flavors.HTTP {
+		s.wire = newHTTPWire(s, args)
+	} else {
+		s.wire = &stdioWire{s: s, in: stdin}
+	}
+	return s
 }
 
 // run plays until the launch is over and returns the exit code.
-func (s *session) run(ctx context.Context, stdin io.Reader) int {
+func (s *session) run(ctx context.Context) int {
 	if err := s.files.write(s.player.State(), s.player.Report()); err != nil {
 		s.say(fmt.Sprintf("replay-peer: %v\n", err))
 		return replay.ExitFailed
@@ -74,7 +98,9 @@ func (s *session) run(ctx context.Context, stdin io.Reader) int {
 		owned.Go(s.watchProcess(ctx))
 	}
 	stopped := context.AfterFunc(ctx, func() { s.step(func() { s.player.Close(replay.Terminated) }) })
-	go s.read(stdin) // ends with stdin; the launch does not wait for it
+	if err := s.wire.open(); err != nil {
+		s.step(func() { s.player.FailLaunch(err.Error()) })
+	}
 	select {
 	case <-s.done:
 	case <-s.stuck: // whoever wants the lock waits for ever
@@ -86,6 +112,7 @@ func (s *session) run(ctx context.Context, stdin io.Reader) int {
 	cancel()
 	owned.Wait()
 	defer stopControl()
+	s.wire.close(s.crashed())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.wake != nil {
@@ -120,14 +147,14 @@ func (s *session) pump() {
 		}
 		switch act.Kind {
 		case replay.Emit:
-			if !s.emit(act) {
+			if !s.wire.emit(act) {
 				return
 			}
 		case replay.Wait, replay.Held:
-			s.flush()
+			s.wire.flush()
 			return
 		case replay.Sleep:
-			if s.flush() {
+			if s.wire.flush() {
 				s.sleep(act.Delay)
 			}
 			return
@@ -166,25 +193,20 @@ func (s *session) sleep(d time.Duration) {
 // once it has that frame finds a report that knows it.
 func (s *session) settle() {
 	if s.told {
-		s.flush()
+		s.wire.flush()
 		return
 	}
 	if s.files.refused() {
 		s.player.FailLaunch(errClaimed.Error())
 		return
 	}
-	if s.crlf {
-		s.player.Warn("the client ended lines with CR LF")
-	}
 	ready, err := s.files.stage(s.player.State(), s.player.Report())
 	if err != nil {
 		s.player.FailLaunch(err.Error())
 		return
 	}
-	const end = 2 // "}" and LF: without them nobody takes a frame for whole
-	last := s.buf[max(len(s.buf)-end, 0):]
-	s.buf = s.buf[:len(s.buf)-len(last)]
-	if !s.flush() {
+	last, ok := s.wire.hold()
+	if !ok {
 		ready.drop()
 		return
 	}
@@ -193,7 +215,7 @@ func (s *session) settle() {
 		return
 	}
 	s.told = true
-	s.send(last)
+	last()
 }
 
 // fail tells of a failure on every channel and ends the launch.
@@ -202,14 +224,7 @@ func (s *session) fail() {
 		return
 	}
 	s.tell()
-	if len(s.buf) > 0 {
-		s.write(s.stdout, s.buf) // what was played before; the client may be gone
-	}
-	if req := s.player.Refusal(); req != nil && s.script.Flavor.Refusal != nil {
-		if answer := s.script.Flavor.Refusal(*req, "replay-peer: "+s.player.Report().Headline()); answer != nil {
-			s.write(s.stdout, append(answer, '\n'))
-		}
-	}
+	s.wire.refuse("replay-peer: " + s.player.Report().Headline())
 	s.finish(replay.Exit{Code: replay.ExitFailed})
 }
 
@@ -227,6 +242,13 @@ func (s *session) finish(x replay.Exit) {
 	close(s.done)
 }
 
+// crashed says whether the recorded process ended without saying goodbye.
+func (s *session) crashed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.player.Failed() && (s.exit.Code != 0 || s.exit.Signal != "")
+}
+
 // leave writes the recorded last words and returns the exit code. A launch
 // turned away in the meantime makes this one fail after all.
 func (s *session) leave() int {
@@ -242,58 +264,6 @@ func (s *session) leave() int {
 		return dieBy(s.exit.Signal, s.cfg.Process)
 	}
 	return s.exit.Code
-}
-
-// read hands the client's lines to the player.
-func (s *session) read(stdin io.Reader) {
-	s.step(func() { s.buf = s.codec.Greeting(s.buf) }) // and what comes before the client's first frame
-	limit := s.cfg.MaxLine
-	if limit <= 0 {
-		limit = envelope.MaxLine
-	}
-	err := readLines(stdin, limit, s.lines)
-	s.step(func() {
-		var long *lineError
-		if errors.As(err, &long) {
-			s.player.Illegal([]byte(long.start), err)
-			return
-		}
-		frames, err := s.codec.End(envelope.Out)
-		s.frames(nil, frames, err)
-		s.player.Close(replay.EndOfInput)
-	})
-}
-
-// lines takes complete lines, as many as one read brought. Each is played
-// before the next is looked at, so that it makes no difference how many came
-// at once.
-func (s *session) lines(lines [][]byte) {
-	s.step(func() {
-		for i, line := range lines {
-			s.line(line)
-			if i == len(lines)-1 {
-				return // step plays on
-			}
-			s.more = true
-			s.pump()
-			s.more = false
-			if s.over {
-				return
-			}
-		}
-	})
-}
-
-func (s *session) line(line []byte) {
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		s.crlf = true
-		line = line[:n-1]
-	}
-	if blank(line) {
-		return
-	}
-	frames, err := s.codec.Decode(envelope.Out, line)
-	s.frames(line, frames, err)
 }
 
 // frames hands what the codec made of a message to the player.

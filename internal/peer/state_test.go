@@ -80,6 +80,7 @@ func (r *stateRun) close(p *process, want int) {
 func (r *stateRun) refused(cause string) {
 	r.t.Helper()
 	p := startPeer(r.t, r.dir, r.cfg)
+	p.in.Close()
 	if out, err := p.rest(); out != "" || err != nil {
 		r.t.Errorf("a refused launch says %q, %v", out, err)
 	}

@@ -22,13 +22,14 @@ type translator struct {
 	labels map[string]string   // open requests: direction and id to their label
 	open   map[string][]string // the same where frames carry no ids: direction to labels, oldest first
 	last   time.Time           // of the entry before
+	ended  bool                // the client's input
 	facts  map[string]string   // what Flavor.Probe told; the first word counts
 }
 
-func newTranslator(o *Options, r *redact.Redactor) *translator {
+func newTranslator(o *Options, args []string, r *redact.Redactor) *translator {
 	return &translator{
 		flavor: o.Flavor,
-		codec:  o.Flavor.NewCodec(flavors.Launch{}),
+		codec:  o.Flavor.NewCodec(flavors.Launch{Args: args}),
 		redact: r,
 		known:  r.Known(),
 		labels: map[string]string{},
@@ -49,21 +50,25 @@ func (t *translator) entries(m message) []envelope.Entry {
 	switch m.from {
 	case fromClient:
 		return t.outbound(m)
+	case clientEnd:
+		return t.endInput(m)
 	case fromStdout:
 		return t.inbound(m)
 	case fromStderr:
 		return []envelope.Entry{t.text(m, envelope.Stderr)}
 	default:
-		return []envelope.Entry{exitEntry(*m.end)}
+		return append(t.endInput(m), exitEntry(*m.end))
 	}
 }
 
 // outbound records what is no frame of the protocol as well: as it stands
 // where it is JSON, else as a string. Such a transcript fails its check.
 func (t *translator) outbound(m message) []envelope.Entry {
-	wire := bytes.TrimSpace(m.line)
-	if len(wire) == 0 {
-		return nil
+	wire := m.line
+	if !t.flavor.Prose {
+		if wire = bytes.TrimSpace(wire); len(wire) == 0 {
+			return nil
+		}
 	}
 	frames, err := t.codec.Decode(envelope.Out, wire)
 	if err != nil {
@@ -73,6 +78,23 @@ func (t *translator) outbound(m message) []envelope.Entry {
 		}
 		frames = []flavors.Frame{{Kind: flavors.Notification, Raw: raw}}
 	}
+	return t.expectations(m, frames)
+}
+
+// endInput records what the end of the client's input completes, once.
+func (t *translator) endInput(m message) []envelope.Entry {
+	if t.ended {
+		return nil
+	}
+	t.ended = true
+	frames, err := t.codec.End(envelope.Out)
+	if err != nil {
+		return nil
+	}
+	return t.expectations(m, frames)
+}
+
+func (t *translator) expectations(m message, frames []flavors.Frame) []envelope.Entry {
 	entries := make([]envelope.Entry, 0, len(frames))
 	for _, f := range frames {
 		t.probe(envelope.Out, f)
@@ -85,9 +107,13 @@ func (t *translator) outbound(m message) []envelope.Entry {
 }
 
 func (t *translator) inbound(m message) []envelope.Entry {
-	frames, err := t.codec.Decode(envelope.In, bytes.TrimSpace(m.line))
+	wire := bytes.TrimSpace(m.line)
+	frames, err := t.codec.Decode(envelope.In, wire)
 	if err != nil {
 		return []envelope.Entry{t.text(m, envelope.Stdout)}
+	}
+	if len(frames) == 0 {
+		t.probe(envelope.In, flavors.Frame{Raw: wire})
 	}
 	entries := make([]envelope.Entry, 0, len(frames))
 	for _, f := range frames {
@@ -127,8 +153,8 @@ func (t *translator) after(at time.Time) *int64 {
 	return &ms
 }
 
-// label is the method of a request or notification, and for a response that
-// of its request.
+// label is the method of a request, and for a response that of its request; a
+// notification is called what the flavor calls it.
 func (t *translator) label(dir envelope.Direction, f flavors.Frame) string {
 	switch f.Kind {
 	case flavors.Request:
@@ -136,6 +162,13 @@ func (t *translator) label(dir envelope.Direction, f flavors.Frame) string {
 	case flavors.Response:
 		if label := t.answered(dir.Opposite(), f); label != "" {
 			return label
+		}
+		if f.Stray() {
+			return "error"
+		}
+	default:
+		if t.flavor.Label != nil {
+			return t.flavor.Label(f)
 		}
 	}
 	return f.Method

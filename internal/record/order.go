@@ -25,7 +25,8 @@ type ticket struct {
 	at time.Time
 }
 
-// message is one line of one pipe, or the end of the provider.
+// message is one line of one pipe, the end of the client's input, or the end
+// of the provider.
 type message struct {
 	from source
 	at   time.Time
@@ -38,6 +39,7 @@ type source uint8
 
 const (
 	fromClient source = iota
+	clientEnd         // its input has ended
 	fromStdout
 	fromStderr
 	fromProcess // the end of the provider

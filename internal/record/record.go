@@ -124,7 +124,7 @@ func Stdio(ctx context.Context, o Options, command proc.Config, s Streams) (Resu
 		out.discard()
 		return Result{}, err
 	}
-	t := newTranslator(&o, r)
+	t := newTranslator(&o, command.Args, r)
 	tap := startTap(p, s, o.MaxLine)
 	written := make(chan struct{})
 	go func() {

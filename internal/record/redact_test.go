@@ -343,3 +343,42 @@ func TestForwardingIsImmediate(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestStreamsOfFlavors splits a secret over two frames of every protocol that
+// streams text.
+func TestStreamsOfFlavors(t *testing.T) {
+	for protocol, frame := range map[string]string{
+		"codex.app-server":       `{"method":"item/commandExecution/outputDelta","params":{"itemId":"i","delta":"%s"}}`,
+		"claude-agent-sdk.query": `{"type":"stream_event","event":{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}},"session_id":"s","parent_tool_use_id":null}`,
+		"acp.ndjson-jsonrpc":     `{"kind":"notification","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s"}}}}`,
+		"cursor-agent-sdk.local": `{"type":"interaction.update","runId":"r","update":{"type":"text-delta","text":"%s"}}`,
+		"opencode-sdk.sse":       `{"type":"sdk.event","event":{"type":"message.part.delta","properties":{"partID":"p","field":"text","delta":"%s"}}}`,
+	} {
+		f, err := flavors.ByProtocol(protocol)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		r := newRedactor(&Options{Flavor: f})
+		var got []string
+		put := func(list []envelope.Entry, err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range list {
+				got = append(got, string(e.(*envelope.EmitInbound).Frame))
+			}
+		}
+		for _, text := range []string{"it is gh", "p_Ab3Ab3Ab3Ab3Ab3Ab3Ab3", "Ab3Ab3Ab3Ab3Ab3 ok"} {
+			put(r.Add(&envelope.EmitInbound{Frame: fmt.Appendf(nil, frame, text)}))
+		}
+		if len(got) > 0 {
+			t.Errorf("%s: written too early: %s", protocol, got)
+		}
+		put(r.Flush())
+		want := []string{fmt.Sprintf(frame, "it is <redacted:github-token:1>"), fmt.Sprintf(frame, ""), fmt.Sprintf(frame, " ok")}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %s", protocol, got)
+		}
+	}
+}

@@ -44,6 +44,9 @@ func startTap(p *proc.Process, s Streams, maxLine int) *tap {
 	in := &pump{from: fromClient, src: s.Stdin, dst: p.Stdin, tap: t, maxLine: maxLine}
 	go func() {
 		in.run()
+		if ticket, ok := t.order.take(); ok {
+			t.order.put(ticket, &message{from: clientEnd})
+		}
 		p.Stdin.Close()
 	}()
 	t.drain(&pump{from: fromStdout, file: p.Stdout, dst: s.Stdout, maxLine: maxLine}, s.Stdout)

@@ -64,7 +64,7 @@ func TestTextOfManyDifferences(t *testing.T) {
 
 func TestTextOfTheNearest(t *testing.T) {
 	s := load(t, out("one", `{"method":"m","params":{"a":1,"b":1,"c":1}}`), in("n", `{"method":"n"}`),
-		out("two", `{"method":"m","params":{"a":2,"b":2,"c":1}}`), out("three", `{"method":"m","params":{"a":2,"b":2,"c":3}}`), out("four", `{"method":"m","params":{"a":2,"b":2,"c":3}}`))
+		out("two", `{"method":"m","params":{"a":2,"b":2,"c":1}}`), out("three", `{"method":"m","params":{"a":2,"b":2,"c":3}}`), out("four", `{"method":"m","params":{"a":2,"b":2,"c":3}}`), out("five", `{"method":"q"}`))
 	p := perform(t, s, Options{}, State{}, []turn{{`send {"method":"m","params":{"a":2,"b":2,"c":3}}`, "fail mismatch frame"}})
 	wantText(t, p, `
 t.ndjson:2: outbound mismatch at params.a (label "one")
@@ -146,6 +146,22 @@ t.ndjson:3: the client closed its output before the recording ended (label "y")
 	}
 }
 
+// TestTextOfLostFrames has a client that stops reading when all was played,
+// with another launch to come.
+func TestTextOfLostFrames(t *testing.T) {
+	s := load(t, ask(1, "go"), answer(1, "go"), exit("success"), out("b", `{"method":"b"}`))
+	p := perform(t, s, Options{}, State{}, []turn{{start, `{"id":9,"result":"go"}` + "\nclosing"}, {"close output_closed", "fail aborted output_closed"}})
+	wantText(t, p, `
+t.ndjson:4: the client stopped reading before it had the last frames
+  not played:
+    line 5 expect_outbound (label "b")
+  played last: line 4 runtime_exit (label "")
+`)
+	if n := p.Report().Failure.LeftoverCount; n != 1 {
+		t.Errorf("%d leftovers: want 1", n)
+	}
+}
+
 func TestTextOfIdling(t *testing.T) {
 	idle := turn{"close idle", "fail timeout idle"}
 	for _, c := range []struct {
@@ -196,7 +212,7 @@ func TestReportForMachines(t *testing.T) {
 		`"entries":{"total":2,"played":1},"outbound":{"expected":2,"matched":1},"inbound":{"emitted":0},"launches":1,` +
 		`"failure":{"reason":"frame","message":"outbound mismatch","file":"t.ndjson","line":3,"label":"b","actual":{"method":"b","params":"y\u2028"},` +
 		`"differences":[{"path":"params","kind":"changed","expected":"<any>x","actual":"y\u2028"}],` +
-		`"previous":{"line":2,"label":"a","type":"expect_outbound"},"awaiting":[{"line":3,"label":"b","type":"expect_outbound"}]},"exitCode":97}` + "\n"
+		`"previous":{"line":2,"label":"a","type":"expect_outbound"},"awaiting":{"line":3,"label":"b","type":"expect_outbound"}},"exitCode":97}` + "\n"
 	if d := cmp.Diff(want, string(r.Encode())); d != "" {
 		t.Errorf("report (-want +got):\n%s", d)
 	}

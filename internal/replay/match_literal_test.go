@@ -124,6 +124,15 @@ func TestMatchIgnore(t *testing.T) {
 	}
 }
 
+// TestMatchIgnoreEitherSide has a path that names a value on one side only.
+func TestMatchIgnoreEitherSide(t *testing.T) {
+	checkPairs(t, matching{ignore: []string{`l.#(t=="x")#.v`, "l.#.t"}}, []pair{
+		{`{"l":[{"t":"x","v":1}]}`, `{"l":[{"t":"y","v":2}]}`, true},
+		{`{"l":[{"t":"y","v":1}]}`, `{"l":[{"t":"x","v":2}]}`, true},
+		{`{"l":[{"t":"y","v":1}]}`, `{"l":[{"t":"z","v":2}]}`, false},
+	})
+}
+
 func TestMatchRequestID(t *testing.T) {
 	checkPairs(t, matching{idKey: "id"}, []pair{
 		{`{"id":1,"m":2}`, `{"m":2,"id":"x"}`, true},

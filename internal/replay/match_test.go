@@ -59,6 +59,7 @@ func TestMatchTyped(t *testing.T) {
 		{`"<number>"`, `1e2`, true}, {`"<number>"`, `-0.5`, true}, {`"<number>"`, `true`, false},
 		{`"<bool>"`, `true`, true}, {`"<bool>"`, `false`, true}, {`"<bool>"`, `"true"`, false}, {`"<bool>"`, `null`, false},
 		{`"<uuid>"`, uuid, true}, {`"<uuid>"`, `"019dadea-f49b-7012-aa03-534f1bfc318"`, false},
+		{`"<uuid>"`, `"019dadea-f49b-7012-aa03-534f1bfc31812"`, false},
 		{`"<uuid>"`, `"019dadeaxf49b-7012-aa03-534f1bfc3181"`, false}, {`"<uuid>"`, `"g19dadea-f49b-7012-aa03-534f1bfc3181"`, false},
 		{`"<timestamp>"`, stamp, true}, {`"<timestamp>"`, `"2025-01-02T03:04:05Z"`, true},
 		{`"<timestamp>"`, `"2025-01-02"`, false}, {`"<timestamp>"`, `1735787045`, false},

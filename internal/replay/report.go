@@ -85,7 +85,7 @@ type Failure struct {
 	// DuplicateOf is an expectation that the same frame has met already.
 	DuplicateOf *Place  `json:"duplicateOf,omitempty"`
 	Previous    *Place  `json:"previous,omitempty"` // the entry played last
-	Awaiting    []Place `json:"awaiting,omitempty"`
+	Awaiting    Awaited `json:"awaiting,omitempty"`
 	// Queued are frames that came early and were not compared.
 	Queued        []json.RawMessage `json:"queued,omitempty"`
 	Leftover      []Place           `json:"leftover,omitempty"`
@@ -97,6 +97,33 @@ type Place struct {
 	Line  int    `json:"line"`
 	Label string `json:"label,omitempty"`
 	Type  string `json:"type,omitempty"` // expect_outbound, emit_inbound, runtime_exit
+}
+
+// Awaited is what must come next: one entry, or several that may come in any
+// order. As JSON it is one object, a Place whose "also" lists the others.
+type Awaited []Place
+
+type awaited struct {
+	Place
+	Also []Place `json:"also,omitempty"`
+}
+
+// MarshalJSON writes the object; null when nothing is awaited.
+func (a Awaited) MarshalJSON() ([]byte, error) {
+	if len(a) == 0 {
+		return []byte("null"), nil
+	}
+	return json.Marshal(awaited{a[0], a[1:]})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (a *Awaited) UnmarshalJSON(b []byte) error {
+	var w *awaited
+	if err := json.Unmarshal(b, &w); err != nil || w == nil {
+		return err
+	}
+	*a = append(Awaited{w.Place}, w.Also...)
+	return nil
 }
 
 // Nearest is a later expectation that fits the frame better.

@@ -18,6 +18,7 @@ var Codex = &Flavor{
 	Providers:   []string{"codex"},
 	Protocol:    "codex.app-server",
 	Transport:   Stdio,
+	CheckArgs:   checkAppServerArgs,
 	Classify:    classifyRPC,
 	IDKey:       "id",
 	CheckID:     checkScalarID,

@@ -14,8 +14,9 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
-// All lists the flavors, one per protocol.
-var All = []*Flavor{Codex}
+// All lists the flavors, one per protocol. Where several share a provider's
+// name, the usual one comes first.
+var All = []*Flavor{Codex, Claude, Cursor, OpenCode, ACP, CodexExec}
 
 // ByProtocol returns the flavor of a protocol id such as "codex.app-server".
 func ByProtocol(protocol string) (*Flavor, error) {
@@ -77,11 +78,26 @@ type Frame struct {
 	Raw    json.RawMessage // the logical frame as it stands in a transcript
 }
 
+// Stray says whether f is a response to nothing: an error about a message
+// whose id the provider could not read.
+func (f Frame) Stray() bool {
+	return f.Kind == Response && f.Method == "" && (f.ID == nil || string(f.ID) == "null")
+}
+
 // Flavor is what the toolkit knows of one protocol. Its functions are pure.
 type Flavor struct {
 	Providers []string // names a transcript's provider field may have; the first is the usual one
 	Protocol  string
 	Transport Transport
+	Metadata  string // names the schema "metadata.NAME"; "" means the first provider
+
+	// CheckArgs says whether a provider started with these arguments speaks
+	// the protocol; nil where the arguments do not matter.
+	CheckArgs func(args []string) error
+
+	// Prose is true where the client's side is plain text: a codec gets its
+	// bytes in pieces as they come, line ends included.
+	Prose bool
 
 	// Classify reads a logical frame. The error says why it is not one.
 	Classify func(dir envelope.Direction, raw json.RawMessage) (Frame, error)
@@ -103,6 +119,10 @@ type Flavor struct {
 	// needs it.
 	Minimal func(request Frame) json.RawMessage
 
+	// Unordered is true where requests travel on connections of their own:
+	// those that wait together came in no order.
+	Unordered bool
+
 	// EndsAlone is true where the provider ends by itself once its client has
 	// closed, however much is still to be said.
 	EndsAlone bool
@@ -110,6 +130,15 @@ type Flavor struct {
 	// Refusal returns the protocol's error answer, on the wire and without
 	// line end, to a client's request; nil where it has none.
 	Refusal func(request Frame, message string) []byte
+
+	// Address reads which address the provider's arguments tell it to serve
+	// at: HOST:PORT, where port 0 is any. The error says that they start
+	// something else. HTTP only.
+	Address func(args []string) (string, error)
+
+	// Ready is the line, with %s for the URL, that tells on stdout that the
+	// provider serves. HTTP only.
+	Ready string
 
 	// Volatile lists the places whose values differ between two recordings of
 	// one scenario although nothing changed in meaning.
@@ -141,9 +170,15 @@ type Flavor struct {
 	// "" means the version alone.
 	VersionLine string
 
+	// Label is what a recorder calls a notification; nil calls it by its
+	// method.
+	Label func(Frame) string
+
 	// Probe reads facts for a transcript's metadata out of a frame, such as
 	// {"model": "gpt-5.5"}; nil when the frame holds none. Keys are metadata
-	// keys.
+	// keys. A recorder also shows it the inbound wire messages that give no
+	// frame: as a Frame without a method whose Raw is the message, which need
+	// not be JSON.
 	Probe func(dir envelope.Direction, f Frame) map[string]string
 }
 

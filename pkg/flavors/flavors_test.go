@@ -24,7 +24,7 @@ func TestLookup(t *testing.T) {
 			}
 		}
 	}
-	if f, err := ByProtocol("x"); f != nil || err == nil || !strings.HasPrefix(err.Error(), `unknown protocol "x": want codex.app-server`) {
+	if f, err := ByProtocol("x"); f != nil || err == nil || !strings.HasPrefix(err.Error(), `unknown protocol "x": want codex.app-server, `) {
 		t.Errorf("ByProtocol(x): %v", err)
 	}
 	if f, err := ByProvider("x"); f != nil || err == nil || !strings.HasPrefix(err.Error(), `unknown provider "x": want codex`) {
@@ -221,7 +221,7 @@ func FuzzClassify(f *testing.F) {
 			if got.ID != nil && !json.Valid(got.ID) {
 				t.Fatalf("%s: id %q of %q", flavor.Protocol, got.ID, raw)
 			}
-			if (got.Kind == Notification) != (got.ID == nil) && flavor.IDKey != "" {
+			if got.Kind == Notification && got.ID != nil {
 				t.Fatalf("%s: %s with id %q", flavor.Protocol, got.Kind, got.ID)
 			}
 			if flavor.CheckID != nil && got.ID != nil {

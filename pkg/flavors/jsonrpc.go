@@ -39,14 +39,7 @@ func classifyRPC(_ envelope.Direction, raw json.RawMessage) (Frame, error) {
 		return nil
 	})
 	if err == nil {
-		switch {
-		case !ok:
-			err = errors.New("not JSON")
-		case raw[envelope.SkipSpace(raw, 0)] == '[':
-			err = errors.New("a batch array: send one message per line")
-		case raw[envelope.SkipSpace(raw, 0)] != '{':
-			err = errors.New("not a JSON object")
-		}
+		err = objectError(raw, ok)
 	}
 	switch {
 	case err != nil:
@@ -65,6 +58,19 @@ func classifyRPC(_ envelope.Direction, raw json.RawMessage) (Frame, error) {
 		f.Kind = Response
 	}
 	return f, nil
+}
+
+// objectError says why a message is no JSON object, nil when it is one.
+func objectError(raw []byte, valid bool) error {
+	switch {
+	case !valid:
+		return errors.New("not JSON")
+	case raw[envelope.SkipSpace(raw, 0)] == '[':
+		return errors.New("a batch array: send one message per line")
+	case raw[envelope.SkipSpace(raw, 0)] != '{':
+		return errors.New("not a JSON object")
+	}
+	return nil
 }
 
 // unescaped returns a quoted key in its plain spelling.

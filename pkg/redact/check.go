@@ -54,13 +54,8 @@ func (r *Redactor) Check(file string, src io.Reader) error {
 		}
 		c.entry(e)
 	}
-	names := make([]string, 0, len(c.texts))
-	for name := range c.texts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		c.joined(c.texts[name])
+	for _, j := range c.texts {
+		c.joined(j)
 	}
 	if c.leak != nil {
 		return c.leak
@@ -83,12 +78,23 @@ type joined struct {
 	text  strings.Builder
 	ends  []int // of each piece
 	lines []int
+	first string // value of its first key
 	path  string
 }
 
 func (c *check) found(line int, rule, path string) {
 	if c.leak == nil || line < c.leak.Line {
 		c.leak = &LeakError{c.file, line, rule, path}
+	}
+}
+
+// ended looks at the texts that a frame ends.
+func (c *check) ended(key string) {
+	for name, j := range c.texts {
+		if j.first == key {
+			c.joined(j)
+			delete(c.texts, name)
+		}
 	}
 }
 
@@ -99,9 +105,14 @@ func (c *check) entry(e envelope.Entry) {
 		return // unreachable: the reader made it
 	}
 	h := &held{}
-	probe := &Redactor{config: c.r.config, streams: map[string]*stream{}}
+	probe := &Redactor{config: c.r.config, streams: map[string]*stream{}, closed: c.ended}
 	dir := envelope.In
 	switch e := e.(type) {
+	case *envelope.RuntimeExit: // what the next process says is another text
+		for _, j := range c.texts {
+			c.joined(j)
+		}
+		clear(c.texts)
 	case *envelope.ExpectOutbound:
 		dir = envelope.Out
 		probe.pieces(h, dir, e.Frame)
@@ -115,7 +126,7 @@ func (c *check) entry(e envelope.Entry) {
 	for _, p := range h.pieces {
 		j := c.texts[p.stream.name]
 		if j == nil {
-			j = &joined{path: "frame"}
+			j = &joined{first: p.stream.first, path: "frame"}
 			c.texts[p.stream.name] = j
 		}
 		j.text.WriteString(p.stream.text)

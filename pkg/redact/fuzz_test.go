@@ -8,6 +8,25 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
+func BenchmarkFrame(b *testing.B) {
+	frame := `{"method":"item/completed","params":{"item":{"type":"commandExecution","id":"call_0dae408e3c0b132b0169e6e41bf13c819a","command":"/bin/bash -lc 'go test ./... 2>&1 | tail -5'","cwd":"/work/project","status":"completed","aggregatedOutput":"ok  \texample.org/pkg/a\t0.012s\nok  \texample.org/pkg/b\t0.101s\nFAIL\texample.org/pkg/c [build failed]\n","exitCode":1,"durationMs":812},"threadId":"019dadea-f49b-7012-aa03-534f1bfc3181","turnId":"019dadea-f4a8-75f0-9e95-07b357d41cfe"}}`
+	r := New(Config{Home: "/home/jo.k", Users: []string{"jo.k"}, Hosts: []string{"zeph-7"}, Env: []string{"X_TOKEN=abcd-efgh-1234"}})
+	b.SetBytes(int64(len(frame)))
+	for b.Loop() {
+		r.frame(envelope.In, frame)
+	}
+}
+
+func BenchmarkDelta(b *testing.B) {
+	r := New(Config{Streams: deltas})
+	e := delta("1", " and so on")
+	for b.Loop() {
+		if _, err := r.Add(e); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // FuzzRedact: valid JSON stays valid, ids and methods stay, redacting twice is
 // redacting once.
 func FuzzRedact(f *testing.F) {

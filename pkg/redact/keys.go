@@ -56,7 +56,7 @@ func secretName(name string) string {
 	switch {
 	case slices.Contains(notSecretWords, last) && before == "" && last != "cookie":
 		return ""
-	case slices.Contains(passwords, last):
+	case slices.Contains(passwords, last), strings.HasSuffix(last, "password"):
 		return "password"
 	case slices.Contains(secretWords, last):
 		return "secret"

@@ -77,6 +77,7 @@ type Redactor struct {
 	counts  map[string]int
 	lines   map[string][]int // per rule, the lines of entries that were read from a file
 	err     error
+	closed  func(key string) // of a check: does what else is done at a stream's end
 }
 
 const (

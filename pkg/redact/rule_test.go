@@ -81,7 +81,7 @@ func TestSecretName(t *testing.T) {
 
 func TestSecretVariable(t *testing.T) {
 	for kv, want := range map[string]bool{
-		"OPENAI_API_KEY=abcdefgh12": true, "GITHUB_TOKEN=0123456789": true, "NPM_TOKEN_CI=abcdefgh12": true, "PGPASSWORD=correct horse": false,
+		"OPENAI_API_KEY=abcdefgh12": true, "GITHUB_TOKEN=0123456789": true, "NPM_TOKEN_CI=abcdefgh12": true, "PGPASSWORD=correct horse": true,
 		"DB_PASSWORD=correct horse": true, "SSH_AUTH_SOCK=/tmp/agent.1": false, "MAX_TOKENS=1234567890": false, "TOKEN=short": false, "API_KEY=dummy": false,
 		"HOME=/home/somebody": false, "GOOGLE_APPLICATION_CREDENTIALS=/etc/key.json": false, "SECRET=workspace": false,
 	} {

@@ -143,7 +143,7 @@ func (r *Redactor) pieces(h *held, dir envelope.Direction, frame []byte) {
 		if dir == envelope.In {
 			for _, end := range s.Ends {
 				if end[0] == method.Str {
-					r.close(gjson.GetBytes(frame, end[1]).String())
+					r.close(keyText(gjson.GetBytes(frame, end[1])))
 				}
 			}
 		}
@@ -158,7 +158,7 @@ func (r *Redactor) pieces(h *held, dir envelope.Direction, frame []byte) {
 		name.WriteString(s.Method + "\x00" + s.Path)
 		first := ""
 		for k, path := range s.Key {
-			v := gjson.GetBytes(frame, path).String()
+			v := keyText(gjson.GetBytes(frame, path))
 			if k == 0 {
 				first = v
 			}
@@ -166,6 +166,14 @@ func (r *Redactor) pieces(h *held, dir envelope.Direction, frame []byte) {
 		}
 		r.piece(h, name.String(), first, text.Index, envelope.Unquote([]byte(text.Raw)))
 	}
+}
+
+// keyText is a key's value; nothing is "" and null is a value.
+func keyText(v gjson.Result) string {
+	if v.Exists() && v.Type == gjson.Null {
+		return "null"
+	}
+	return v.String()
 }
 
 func (r *Redactor) piece(h *held, name, first string, start int, text string) *stream {
@@ -184,6 +192,10 @@ func (r *Redactor) piece(h *held, name, first string, start int, text string) *s
 // close ends the streams whose first key has the value.
 func (r *Redactor) close(value string) {
 	if value == "" {
+		return
+	}
+	if r.closed != nil {
+		r.closed(value)
 		return
 	}
 	var names []string

@@ -1,0 +1,272 @@
+package flavors
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+)
+
+// OpenCode is `opencode serve`: HTTP, and server-sent events on connections of
+// their own. Its logical frames are what an SDK's user sees: calls with their
+// input, results, events. They carry no ids: an answer belongs to the oldest
+// open call of its operation. Measured on OpenCode 1.18.33 with
+// @opencode-ai/sdk 1.19.3.
+//
+// The stream operations are requests that are answered when the stream opens,
+// which nobody records: Minimal stands in for that.
+var OpenCode = &Flavor{
+	Providers:   []string{"opencode"},
+	Protocol:    "opencode-sdk.sse",
+	Transport:   HTTP,
+	Classify:    classifyOpenCode,
+	CheckID:     checkScalarID,
+	NewCodec:    func(Launch) Codec { return newOpenCodeCodec() },
+	Minimal:     openCodeStream,
+	Unordered:   true,
+	Refusal:     refuseOpenCode,
+	Address:     openCodeAddress,
+	Ready:       "opencode server listening on %s",
+	VersionArgs: []string{"--version"},
+	Probe:       probeOpenCode,
+	Chosen: []Place{
+		{envelope.Out, "session.prompt", "input.messageID"},
+		{envelope.Out, "session.promptAsync", "input.messageID"},
+		{envelope.Out, "session.command", "input.messageID"},
+		{envelope.Out, "session.shell", "input.messageID"},
+		{envelope.Out, "session.prompt", "input.parts.*.id"},
+		{envelope.Out, "session.promptAsync", "input.parts.*.id"},
+		{envelope.Out, "v2.session.create", "input.id"},
+		{envelope.Out, "v2.session.prompt", "input.id"},
+	},
+	References: []Place{
+		{envelope.Out, "*", "input.sessionID"},
+		{envelope.Out, "*", "input.requestID"},
+		{envelope.Out, "*", "input.permissionID"},
+		{envelope.Out, "session.revert", "input.messageID"},
+		{envelope.Out, "session.fork", "input.messageID"},
+		{envelope.Out, "session.message", "input.messageID"},
+	},
+	Ends: []Place{
+		{envelope.In, "permission.replied", "event.properties.requestID"},
+		{envelope.In, "question.replied", "event.properties.requestID"},
+		{envelope.In, "question.rejected", "event.properties.requestID"},
+		{envelope.In, "session.deleted", "event.properties.info.id"},
+	},
+	Streams: []Stream{{
+		Dir: envelope.In, Method: "sdk.event", Path: "event.properties.delta",
+		Key: []string{"event.properties.partID", "event.properties.field"}, Ends: [][2]string{{"sdk.event", "event.properties.part.id"}},
+	}},
+	Volatile: []Place{
+		// Ids: a prefix, the time, and chance.
+		{envelope.In, "*", "**.id"},
+		{envelope.In, "*", "**.sessionID"},
+		{envelope.In, "*", "**.sessionId"},
+		{envelope.In, "*", "**.parentSessionId"},
+		{envelope.In, "*", "**.messageID"},
+		{envelope.In, "*", "**.partID"},
+		{envelope.In, "*", "**.parentID"},
+		{envelope.In, "*", "**.requestID"},
+		{envelope.In, "*", "**.aggregateID"},
+		{envelope.In, "*", "**.callID"},
+		{envelope.In, "*", "**.slug"},
+		// Clocks; a default title is one, too.
+		{envelope.In, "*", "**.time"},
+		{envelope.In, "*", "**.timestamp"},
+		{envelope.In, "*", "**.info.title"},
+		{envelope.In, "session.create", "data.title"},
+		{envelope.In, "*", "**.status.next"},
+		// Headers and stacks of errors.
+		{envelope.In, "*", "**.responseHeaders"},
+		{envelope.In, "*", "**.stack"},
+		// The client only echoes these.
+		{envelope.Out, "*", "input.sessionID"},
+		{envelope.Out, "*", "input.requestID"},
+		{envelope.Out, "*", "input.permissionID"},
+		{envelope.Out, "*", "input.messageID"},
+		{envelope.Out, "*", "input.partID"},
+	},
+}
+
+// The types of logical frames that come in.
+const (
+	sdkResponse = "sdk.response"
+	sdkEvent    = "sdk.event"
+)
+
+// classifyOpenCode reads
+//
+//	{"type":"session.abort","input":{"sessionID":"ses_1"}}                   a request
+//	{"type":"sdk.response","operation":"session.abort","data":true}          its answer, or with "error"
+//	{"type":"sdk.event","event":{"type":"session.idle","properties":{…}}}    a notification
+func classifyOpenCode(dir envelope.Direction, raw json.RawMessage) (Frame, error) {
+	f := Frame{Raw: raw}
+	if !isObject(raw) {
+		return f, errors.New("not a JSON object")
+	}
+	members := map[string]json.RawMessage{}
+	ok, err := envelope.ValidMembers(raw, func(key, value []byte) error {
+		name := envelope.Unquote(key)
+		if members[name] != nil {
+			return fmt.Errorf("two members %s in one frame", key)
+		}
+		members[name] = value
+		return nil
+	})
+	if err == nil && !ok {
+		err = errors.New("not JSON")
+	}
+	if err != nil {
+		return f, err
+	}
+	kind, err := stringMember(members, "type")
+	switch {
+	case err != nil:
+		return f, err
+	case dir == envelope.Out:
+		f.Kind, f.Method = Request, kind
+		err = checkCall(kind, members)
+	case kind == sdkResponse:
+		f.Kind = Response
+		f.Method, err = checkAnswer(members)
+	case kind == sdkEvent:
+		f.Kind = Notification
+		f.Method, err = eventType(members["event"])
+	default:
+		err = fmt.Errorf("inbound frame of type %q: want %s or %s", kind, sdkResponse, sdkEvent)
+	}
+	return f, err
+}
+
+func stringMember(members map[string]json.RawMessage, name string) (string, error) {
+	v := members[name]
+	if len(v) == 0 || v[0] != '"' || len(v) == 2 {
+		return "", fmt.Errorf("no %s: want a string that is not empty", name)
+	}
+	return envelope.Unquote(v), nil
+}
+
+func checkCall(name string, members map[string]json.RawMessage) error {
+	if to := renamed[name]; to != "" {
+		return fmt.Errorf("operation %s is written %s", name, to)
+	}
+	for key := range members {
+		if key != "type" && key != "input" {
+			return fmt.Errorf("call of %s has a member %q: want type and input", name, key)
+		}
+	}
+	if in, ok := members["input"]; ok && in[0] != '{' {
+		return fmt.Errorf("input of %s is no object", name)
+	}
+	return nil
+}
+
+func checkAnswer(members map[string]json.RawMessage) (string, error) {
+	name, err := stringMember(members, "operation")
+	if err == nil && members["data"] != nil && members["error"] != nil {
+		err = fmt.Errorf("answer to %s has both data and error", name)
+	}
+	if err == nil && renamed[name] != "" {
+		err = fmt.Errorf("operation %s is written %s", name, renamed[name])
+	}
+	return name, err
+}
+
+// eventType finds an event's type: its own, or that of the payload in which
+// global.event wraps it.
+func eventType(event json.RawMessage) (string, error) {
+	if len(event) == 0 || event[0] != '{' {
+		return "", errors.New("event is no object")
+	}
+	for _, path := range []string{"type", "payload.type"} {
+		if v := gjson.GetBytes(event, path); v.Type == gjson.String && v.Str != "" {
+			return v.Str, nil
+		}
+	}
+	return "", errors.New("event without a type")
+}
+
+// openCodeStream answers what opens an event stream; no other call is
+// answered unless the transcript says how.
+func openCodeStream(request Frame) json.RawMessage {
+	if r := routes().byName[request.Method]; r == nil || r.answer != eventStream {
+		return nil
+	}
+	return bytes.Join([][]byte{[]byte(`{"type":"sdk.response","operation":`), quote(request.Method), {'}'}}, nil)
+}
+
+// refuseOpenCode is how the server says that something went wrong inside it.
+func refuseOpenCode(request Frame, message string) []byte {
+	if request.ID == nil {
+		return nil // unreachable unless called for something else than a request
+	}
+	body := append([]byte(`{"name":"UnknownError","data":{"message":`), quote(strings.ToValidUTF8(message, "\uFFFD"))...)
+	m := HTTPMessage{
+		ID: string(request.ID), Status: 500, Body: append(body, "}}"...),
+		Headers: []Header{{contentType, jsonType}},
+	}
+	return m.Append(nil)
+}
+
+// openCodeAddress reads the arguments of `opencode serve`.
+func openCodeAddress(args []string) (string, error) {
+	host, port, serve := "127.0.0.1", "0", len(args) == 0
+	for i := 0; i < len(args); i++ {
+		name, value, inline := strings.Cut(args[i], "=")
+		switch name {
+		case "serve":
+			serve = true
+		case "--hostname", "--port":
+			if !inline && i+1 < len(args) {
+				i++
+				value = args[i]
+			}
+			if value == "" {
+				return "", fmt.Errorf("%s without a value", name)
+			}
+			if name == "--port" {
+				port = value
+			} else {
+				host = value
+			}
+		}
+	}
+	if !serve {
+		return "", fmt.Errorf("this provider plays `opencode serve`, and was started with %q", args)
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return host + ":" + port, nil
+}
+
+// probeOpenCode takes the version from a session and the model from the
+// message of an assistant.
+func probeOpenCode(dir envelope.Direction, f Frame) map[string]string {
+	if dir != envelope.In {
+		return nil
+	}
+	facts := map[string]string{}
+	switch f.Method {
+	case "session.create", "session.created", "session.get":
+		for _, path := range []string{"data.version", "event.properties.info.version"} {
+			if v := gjson.GetBytes(f.Raw, path).Str; v != "" {
+				facts["providerVersion"] = v
+			}
+		}
+	case "message.updated":
+		info := gjson.GetBytes(f.Raw, "event.properties.info")
+		if provider, model := info.Get("providerID").Str, info.Get("modelID").Str; model != "" {
+			facts["model"] = strings.TrimPrefix(provider+"/"+model, "/")
+		}
+	}
+	if len(facts) == 0 {
+		return nil
+	}
+	return facts
+}

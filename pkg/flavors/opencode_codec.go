@@ -1,0 +1,559 @@
+package flavors
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+)
+
+const (
+	contentType = "content-type"
+	jsonType    = "application/json"
+)
+
+// scopeInputs are inputs of every operation that an SDK's user gives once: a
+// GET has them in its query, everything else in a header, where the directory
+// is percent-encoded.
+var scopeInputs = []struct{ name, header string }{
+	{"directory", "x-opencode-directory"},
+	{"workspace", "x-opencode-workspace"},
+}
+
+// Events of the server that are none of the conversation.
+const (
+	connected = "server.connected"
+	heartbeat = "server.heartbeat"
+)
+
+// openCodeCodec translates between HTTPMessages and logical frames.
+type openCodeCodec struct {
+	calls map[string]string // exchange to operation, until it is answered
+	// streams are the open event streams of each operation; several of one
+	// operation carry the same events, which are one frame each.
+	streams map[string][]string
+	frame   [1]Frame
+}
+
+func newOpenCodeCodec() *openCodeCodec {
+	return &openCodeCodec{calls: map[string]string{}, streams: map[string][]string{}}
+}
+
+func (c *openCodeCodec) Greeting(dst []byte) []byte { return dst }
+
+func (c *openCodeCodec) End(envelope.Direction) ([]Frame, error) { return nil, nil }
+
+func (c *openCodeCodec) Decode(dir envelope.Direction, wire []byte) ([]Frame, error) {
+	m, err := ParseHTTPMessage(wire)
+	if err != nil {
+		return nil, err
+	}
+	var raw json.RawMessage
+	switch {
+	case dir == envelope.Out:
+		raw, err = c.call(&m)
+	case m.Status != 0:
+		raw = c.answered(&m)
+	default:
+		raw = c.event(&m)
+	}
+	if err != nil || raw == nil {
+		return nil, err
+	}
+	f, err := classifyOpenCode(dir, raw)
+	if err != nil {
+		return nil, err
+	}
+	if f.Kind != Notification {
+		f.ID = json.RawMessage(m.ID)
+	}
+	c.frame[0] = f
+	return c.frame[:], nil
+}
+
+// call is the logical frame of a request.
+func (c *openCodeCodec) call(m *HTTPMessage) (json.RawMessage, error) {
+	if m.Method == "" || m.Path == "" {
+		return nil, errors.New("no request: want a method and a path")
+	}
+	if m.Method == "OPTIONS" || m.Method == "HEAD" {
+		return nil, nil // asks what it may ask
+	}
+	r, inputs := routes().find(m.Method, m.Path)
+	if r == nil {
+		name := "http." + m.Method + " " + strings.ToValidUTF8(m.Path, "\uFFFD")
+		c.calls[m.ID] = name
+		return appendCall(name, plainInputs(m), true), nil
+	}
+	c.calls[m.ID] = r.name
+	inputs, err := r.inputsOf(m, inputs)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %v", m.Method, m.Path, err)
+	}
+	return appendCall(r.name, inputs, r.answer != eventStream || len(inputs) > 0), nil
+}
+
+func appendCall(name string, inputs []input, withInput bool) json.RawMessage {
+	raw := append([]byte(`{"type":`), quote(name)...)
+	if withInput {
+		raw = append(raw, `,"input":`...)
+		raw = append(appendObject(raw, inputs), '}')
+		return raw
+	}
+	return append(raw, '}')
+}
+
+func appendObject(dst []byte, inputs []input) []byte {
+	dst = append(dst, '{')
+	for i, in := range inputs {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(append(append(dst, quote(in.name)...), ':'), in.value...)
+	}
+	return append(dst, '}')
+}
+
+// plainInputs are the parts of a request to a route that is not in the table.
+func plainInputs(m *HTTPMessage) []input {
+	var list []input
+	if query := queryInputs(m.Query, nil); len(query) > 0 {
+		list = append(list, input{"query", appendObject(nil, query)})
+	}
+	list = append(list, scopes(m)...)
+	switch {
+	case m.Body != nil:
+		list = append(list, input{"body", m.Body})
+	case m.Text != "":
+		list = append(list, input{"text", quote(strings.ToValidUTF8(m.Text, "\uFFFD"))})
+	}
+	return list
+}
+
+func scopes(m *HTTPMessage) []input {
+	var list []input
+	for _, s := range scopeInputs {
+		text := m.Header(s.header)
+		if text == "" {
+			continue
+		}
+		if v, err := url.PathUnescape(text); err == nil && s.name == "directory" {
+			text = v
+		}
+		list = append(list, input{s.name, quote(strings.ToValidUTF8(text, "\uFFFD"))})
+	}
+	return list
+}
+
+// inputsOf adds to the inputs of the path those of query, headers and body.
+func (r *route) inputsOf(m *HTTPMessage, inputs []input) ([]input, error) {
+	for _, in := range queryInputs(m.Query, r.inputs) {
+		if _, listed := r.inputs[in.name]; !listed && m.Method != "GET" && !isScope(in.name) || has(inputs, in.name) {
+			in.name = "query_" + in.name
+		}
+		inputs = append(inputs, in)
+	}
+	for _, in := range scopes(m) {
+		if !has(inputs, in.name) {
+			inputs = append(inputs, in)
+		}
+	}
+	switch {
+	case m.Text != "":
+		return nil, errors.New("body is not JSON")
+	case m.Body == nil:
+	case r.body != "":
+		inputs = append(inputs, input{r.body, m.Body})
+	case !isObject(m.Body):
+		inputs = append(inputs, input{"body", m.Body})
+	default:
+		outer := len(inputs)
+		ok, _ := envelope.ValidMembers(m.Body, func(key, value []byte) error {
+			name := envelope.Unquote(key)
+			if has(inputs[:outer], name) {
+				name = "body_" + name
+			}
+			inputs = append(inputs, input{name, value})
+			return nil
+		})
+		if !ok {
+			return nil, errors.New("body is not JSON")
+		}
+	}
+	return inputs, nil
+}
+
+func has(inputs []input, name string) bool {
+	for _, in := range inputs {
+		if in.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func isScope(name string) bool { return name == scopeInputs[0].name || name == scopeInputs[1].name }
+
+// queryInputs reads a query: a name that comes again makes an array, and
+// location[directory]=x an object below location.
+func queryInputs(query string, types map[string]string) []input {
+	var list []input
+	values := map[string][][]byte{}
+	members := map[string][]input{}
+	for pair := range strings.SplitSeq(query, "&") {
+		if pair == "" {
+			continue
+		}
+		name, text, _ := strings.Cut(pair, "=")
+		name, text = queryText(name), queryText(text)
+		if outer, inner, ok := strings.Cut(name, "["); ok && outer != "" && strings.HasSuffix(inner, "]") && len(inner) > 1 {
+			if members[outer] == nil {
+				list = append(list, input{name: outer})
+			}
+			members[outer] = append(members[outer], input{strings.TrimSuffix(inner, "]"), quote(text)})
+			continue
+		}
+		if values[name] == nil {
+			list = append(list, input{name: name})
+		}
+		values[name] = append(values[name], typedValue(text, types[name]))
+	}
+	kept := list[:0]
+	for _, in := range list {
+		switch v := values[in.name]; {
+		case members[in.name] != nil && v == nil:
+			in.value = appendObject(nil, members[in.name])
+		case has(kept, in.name): // both a[b]= and a=: the plain one counts
+			continue
+		case len(v) == 1:
+			in.value = v[0]
+		default:
+			in.value = append(append([]byte{'['}, bytes.Join(v, []byte{','})...), ']')
+		}
+		kept = append(kept, in)
+	}
+	return kept
+}
+
+func queryText(s string) string {
+	if v, err := url.QueryUnescape(s); err == nil {
+		s = v
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}
+
+// typedValue is the JSON literal of a query's text.
+func typedValue(text, kind string) []byte {
+	v := gjson.Parse(text)
+	if kind == "number" && v.Type == gjson.Number && envelope.Valid([]byte(text)) && v.Raw == text ||
+		kind == "bool" && (text == "true" || text == "false") {
+		return []byte(text)
+	}
+	return quote(text)
+}
+
+// answered is the logical frame of an answer; an event stream that opens has
+// none.
+func (c *openCodeCodec) answered(m *HTTPMessage) json.RawMessage {
+	name, ok := c.calls[m.ID]
+	if !ok {
+		return nil // to OPTIONS or HEAD
+	}
+	delete(c.calls, m.ID)
+	if r := routes().byName[name]; r != nil && r.answer == eventStream && m.Status < 300 {
+		c.streams[name] = append(c.streams[name], m.ID)
+		return nil
+	}
+	raw := append([]byte(`{"type":"sdk.response","operation":`), quote(name)...)
+	member, usual := "data", m.Status == 200 || m.Status == 204
+	value := m.Body
+	switch {
+	case value == nil && m.Text != "":
+		value = quote(strings.ToValidUTF8(m.Text, "\uFFFD"))
+		if t := m.Header(contentType); !strings.HasPrefix(t, jsonType) {
+			raw = append(append(raw, `,"contentType":`...), quote(t)...)
+		}
+	case value == nil:
+		value = json.RawMessage("null")
+	}
+	if m.Status >= 400 {
+		member, usual = "error", m.Status == errorStatus(value)
+	}
+	if !usual {
+		raw = strconv.AppendInt(append(raw, `,"status":`...), int64(m.Status), 10)
+	}
+	raw = append(append(raw, `,"`+member+`":`...), value...)
+	return append(raw, '}')
+}
+
+// event is the logical frame of an event, unless it is the server's own or a
+// copy on a second stream of the operation.
+func (c *openCodeCodec) event(m *HTTPMessage) json.RawMessage {
+	kind, err := eventType(m.Event)
+	if err != nil || kind == connected || kind == heartbeat {
+		return nil
+	}
+	stream := ""
+	for name, ids := range c.streams {
+		for i, id := range ids {
+			switch {
+			case id != m.ID:
+			case i > 0:
+				return nil
+			default:
+				stream = name
+			}
+		}
+	}
+	raw := []byte(`{"type":"sdk.event",`)
+	if stream != "" && stream != "event.subscribe" {
+		raw = append(append(append(raw, `"stream":`...), quote(stream)...), ',')
+	}
+	return append(append(append(raw, `"event":`...), m.Event...), '}')
+}
+
+func (c *openCodeCodec) Encode(dst []byte, dir envelope.Direction, f Frame, id json.RawMessage) ([]byte, error) {
+	var m *HTTPMessage
+	var err error
+	switch {
+	case dir == envelope.Out:
+		m, err = encodeCall(f)
+		c.calls[string(id)] = f.Method
+	case f.Kind == Response:
+		m, err = encodeAnswer(f)
+	default:
+		m = encodeEvent(f)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.Kind != Notification {
+		m.ID = string(id)
+	}
+	return m.Append(dst), nil
+}
+
+// encodeCall makes the request that gives the logical frame.
+func encodeCall(f Frame) (*HTTPMessage, error) {
+	in := gjson.GetBytes(f.Raw, "input")
+	if rest, ok := strings.CutPrefix(f.Method, "http."); ok {
+		return plainCall(rest, in)
+	}
+	r := routes().byName[f.Method]
+	if r == nil {
+		return nil, fmt.Errorf("operation %s has no route", f.Method)
+	}
+	m := &HTTPMessage{Method: r.method}
+	given := map[string]gjson.Result{}
+	var names []string
+	in.ForEach(func(key, value gjson.Result) bool {
+		given[key.String()] = value
+		names = append(names, key.String())
+		return true
+	})
+	used := map[string]bool{}
+	segments := make([]string, len(r.segments))
+	for i, s := range r.segments {
+		name := parameter(s)
+		switch {
+		case s == "*":
+			segments[i], used[restInput] = given[restInput].String(), true
+			continue
+		case name == "":
+			segments[i] = s
+			continue
+		case given[name].Type != gjson.String || given[name].Str == "":
+			return nil, fmt.Errorf("%s: input.%s is missing: it stands in the path", f.Method, name)
+		}
+		segments[i], used[name] = url.PathEscape(given[name].Str), true
+	}
+	m.Path = strings.Join(segments, "/")
+	var query []string
+	var body []input
+	for _, name := range names {
+		v := given[name]
+		_, listed := r.inputs[name]
+		plain, forced := strings.CutPrefix(name, "query_")
+		inner, inBody := strings.CutPrefix(name, "body_")
+		switch {
+		case used[name]:
+		case name == r.body:
+			m.Body = json.RawMessage(v.Raw)
+		case listed || r.method == "GET" && !forced || isScope(name) && r.method == "GET":
+			query = appendQuery(query, name, v)
+		case isScope(name):
+			m.addScope(name, v.String())
+		case forced:
+			query = appendQuery(query, plain, v)
+		case inBody && (used[inner] || given[inner].Exists()):
+			body = append(body, input{inner, []byte(v.Raw)})
+		case name == "body" && !v.IsObject():
+			m.Body = json.RawMessage(v.Raw)
+		default:
+			body = append(body, input{name, []byte(v.Raw)})
+		}
+	}
+	m.Query = strings.Join(query, "&")
+	if len(body) > 0 {
+		m.Body = appendObject(nil, body)
+	}
+	if m.Body != nil {
+		m.Headers = append(m.Headers, Header{contentType, jsonType})
+	}
+	return m, nil
+}
+
+func (m *HTTPMessage) addScope(name, text string) {
+	for _, s := range scopeInputs {
+		if s.name != name {
+			continue
+		}
+		if name == "directory" {
+			text = url.PathEscape(text)
+		}
+		m.Headers = append(m.Headers, Header{s.header, text})
+	}
+}
+
+func plainCall(line string, in gjson.Result) (*HTTPMessage, error) {
+	method, path, ok := strings.Cut(line, " ")
+	if !ok || path == "" {
+		return nil, fmt.Errorf("operation http.%s: want http.METHOD PATH", line)
+	}
+	m := &HTTPMessage{Method: method, Path: path}
+	var query []string
+	in.ForEach(func(key, v gjson.Result) bool {
+		switch name := key.String(); name {
+		case "query":
+			v.ForEach(func(key, v gjson.Result) bool {
+				query = appendQuery(query, key.String(), v)
+				return true
+			})
+		case "body":
+			m.Body = json.RawMessage(v.Raw)
+			m.Headers = append(m.Headers, Header{contentType, jsonType})
+		case "text":
+			m.Text = v.String()
+			m.Headers = append(m.Headers, Header{contentType, "text/plain"})
+		default:
+			m.addScope(name, v.String())
+		}
+		return true
+	})
+	m.Query = strings.Join(query, "&")
+	return m, nil
+}
+
+func appendQuery(query []string, name string, v gjson.Result) []string {
+	pair := func(name, text string) { query = append(query, url.QueryEscape(name)+"="+url.QueryEscape(text)) }
+	switch {
+	case v.IsArray():
+		for _, e := range v.Array() {
+			pair(name, e.String())
+		}
+	case v.IsObject():
+		v.ForEach(func(key, e gjson.Result) bool {
+			pair(name+"["+key.String()+"]", e.String())
+			return true
+		})
+	case v.Type == gjson.Number:
+		pair(name, v.Raw)
+	default:
+		pair(name, v.String())
+	}
+	return query
+}
+
+// encodeAnswer makes the HTTP answer of an sdk.response.
+func encodeAnswer(f Frame) (*HTTPMessage, error) {
+	parts := gjson.GetManyBytes(f.Raw, "data", "error", "status", "contentType")
+	data, fail, status, kind := parts[0], parts[1], parts[2], parts[3]
+	m := &HTTPMessage{}
+	r := routes().byName[f.Method]
+	switch {
+	case fail.Exists():
+		m.Status, m.Body = errorStatus([]byte(fail.Raw)), json.RawMessage(fail.Raw)
+	case r != nil && r.answer == eventStream:
+		return openStream(f.Method), nil
+	case !data.Exists() || data.Type == gjson.Null && r != nil && r.answer == noContent:
+		m.Status = 204
+	default:
+		m.Status, m.Body = 200, json.RawMessage(data.Raw)
+	}
+	if status.Exists() {
+		m.Status = int(status.Int())
+	}
+	if m.Status < 200 || m.Status > 599 {
+		return nil, fmt.Errorf("status %s of the answer to %s: want 200 to 599", status.Raw, f.Method)
+	}
+	if m.Status == 204 {
+		m.Body = nil
+	}
+	if m.Body != nil {
+		t := jsonType
+		if kind.Exists() && data.Type == gjson.String {
+			t, m.Text, m.Body = kind.String(), data.String(), nil
+		}
+		m.Headers = append(m.Headers, Header{contentType, t})
+	}
+	return m, nil
+}
+
+// statusOf gives the HTTP status of errors by a word in their name. The rest
+// are 500; what the real server answers otherwise stands in the frame.
+var statusOf = []struct {
+	word   string
+	status int
+}{
+	{"NotFound", 404}, {"BadRequest", 400}, {"Invalid", 400}, {"ProviderAuth", 400}, {"Worktree", 400},
+	{"Unauthorized", 401}, {"Forbidden", 403}, {"Busy", 409}, {"Conflict", 409}, {"Unavailable", 503},
+}
+
+func errorStatus(body []byte) int {
+	name := gjson.GetBytes(body, "_tag").String() + gjson.GetBytes(body, "name").String()
+	for _, s := range statusOf {
+		if strings.Contains(name, s.word) {
+			return s.status
+		}
+	}
+	return 500
+}
+
+// What the peer says on its own has these ids: always the same.
+const (
+	connectedID = "evt_00000000000100000000000000"
+	heartbeatID = "evt_00000000000200000000000000"
+)
+
+// openStream opens an event stream of an operation.
+func openStream(name string) *HTTPMessage {
+	own := func(id, kind string) string {
+		e := `{"id":"` + id + `","type":"` + kind + `","properties":{}}`
+		if name == "global.event" {
+			e = `{"payload":` + e + `}`
+		}
+		return e
+	}
+	m := &HTTPMessage{Status: 200, Stream: name, Headers: []Header{{contentType, "text/event-stream"}}}
+	m.KeepAlive = "data: " + own(heartbeatID, heartbeat) + "\n\n"
+	m.Event = json.RawMessage(own(connectedID, connected))
+	if strings.HasPrefix(name, "v2.") {
+		m.KeepAlive = ": heartbeat\n\n"
+	}
+	return m
+}
+
+func encodeEvent(f Frame) *HTTPMessage {
+	return &HTTPMessage{
+		Event:   json.RawMessage(gjson.GetBytes(f.Raw, "event").Raw),
+		Stream:  gjson.GetBytes(f.Raw, "stream").String(),
+		Opening: f.Method == connected,
+	}
+}
