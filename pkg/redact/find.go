@@ -148,12 +148,13 @@ func (f *finder) collect(text string, depth int, id bool, add func(span)) {
 
 // scan looks at the text as it stands.
 func (f *finder) scan(text string, id bool, add func(span)) {
-	lower := strings.ToLower(text)
-	for _, r := range f.rules {
+	in := newReading(text)
+	for i := range f.rules {
+		r := &f.rules[i]
 		if r.Personal && id {
 			continue
 		}
-		r.scan(text, lower, func(start, end int) {
+		r.scan(in, func(start, end int) {
 			add(span{start: start, end: end, rule: r.ID, context: r.Context, personal: r.Personal})
 		})
 	}

@@ -54,28 +54,56 @@ const RuleSet = "replaypeer/1"
 // compiled is a rule that is ready to be used.
 type compiled struct {
 	*Rule
-	re *regexp.Regexp
+	re   *regexp.Regexp
+	sets []byteSet // of the keywords
+}
+
+// byteSet says which bytes occur in a text. Most keywords hold one that most
+// texts lack.
+type byteSet [4]uint64
+
+func newByteSet(s string) (b byteSet) {
+	for i := range len(s) {
+		b[s[i]>>6] |= 1 << (s[i] & 63)
+	}
+	return b
+}
+
+func (b *byteSet) holds(o *byteSet) bool {
+	return o[0]&^b[0]|o[1]&^b[1]|o[2]&^b[2]|o[3]&^b[3] == 0
+}
+
+// reading is a text with what is worth knowing of it only once.
+type reading struct {
+	text, folded     string // folded is in lower case
+	bytes, foldBytes byteSet
+}
+
+func newReading(text string) *reading {
+	r := &reading{text: text, folded: strings.ToLower(text)}
+	r.bytes, r.foldBytes = newByteSet(text), newByteSet(r.folded)
+	return r
 }
 
 // compile makes the regular expressions once per process.
 var compile = sync.OnceValue(func() []compiled {
 	list := make([]compiled, 0, len(Rules))
 	for i := range Rules {
-		list = append(list, compiled{&Rules[i], regexp.MustCompile(Rules[i].Pattern)})
+		c := compiled{Rule: &Rules[i], re: regexp.MustCompile(Rules[i].Pattern)}
+		for _, k := range c.Keywords {
+			c.sets = append(c.sets, newByteSet(k))
+		}
+		list = append(list, c)
 	}
 	return list
 })
 
-// scan calls add with the place of every secret in text. folded is text in
-// lower case.
-func (c compiled) scan(text, folded string, add func(start, end int)) {
-	hay := text
-	if c.Fold {
-		hay = folded
-	}
-	if !slices.ContainsFunc(c.Keywords, func(k string) bool { return strings.Contains(hay, k) }) {
+// scan calls add with the place of every secret in a text.
+func (c *compiled) scan(r *reading, add func(start, end int)) {
+	if !c.sieve(r) {
 		return
 	}
+	text := r.text
 	for _, m := range c.re.FindAllStringSubmatchIndex(text, -1) {
 		start, end := m[0], m[1]
 		groups := make([]string, 0, len(m)/2)
@@ -97,6 +125,20 @@ func (c compiled) scan(text, folded string, add func(start, end int)) {
 		}
 		add(start, end)
 	}
+}
+
+// sieve says whether one of the keywords occurs.
+func (c *compiled) sieve(r *reading) bool {
+	hay, set := r.text, &r.bytes
+	if c.Fold {
+		hay, set = r.folded, &r.foldBytes
+	}
+	for i := range c.sets {
+		if set.holds(&c.sets[i]) && strings.Contains(hay, c.Keywords[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // entropy is Shannon's, in bits per byte.

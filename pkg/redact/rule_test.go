@@ -21,7 +21,7 @@ func TestRuleSamples(t *testing.T) {
 			t.Errorf("%s: a rule needs positive and negative samples", r.ID)
 		}
 		scan := func(text string) (found []string) {
-			r.scan(text, strings.ToLower(text), func(start, end int) { found = append(found, text[start:end]) })
+			r.scan(newReading(text), func(start, end int) { found = append(found, text[start:end]) })
 			return found
 		}
 		for seed := range uint64(20) {
