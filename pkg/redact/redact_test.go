@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -71,6 +72,8 @@ func TestPlaceholders(t *testing.T) {
 		{"shown, then sent", []envelope.Entry{in(`"` + a + `"`), out(`"` + a + `"`), out(`"x ` + a + `"`), in(`"` + a + `"`)},
 			[]string{`"<redacted:github-token:1>"`, `"<string>"`, `"x <any>"`, `"<redacted:github-token:1>"`}},
 		{"sent in text, then whole", []envelope.Entry{out(`"x ` + a + `"`), out(`"` + a + `"`)}, []string{`"x <any>"`, `"<string>"`}},
+		{"an encoded form is not captured", []envelope.Entry{out(`"` + base64.StdEncoding.EncodeToString([]byte(a)) + `"`), out(`"x ` + a + `"`)},
+			[]string{`"<string>"`, `"x <any>"`}},
 		{"an optional frame captures nothing", []envelope.Entry{&envelope.ExpectOutbound{Optional: true, Frame: json.RawMessage(`"` + a + `"`)}, in(`"` + a + `"`)},
 			[]string{`"<string>"`, `"<redacted:github-token:1>"`}},
 		{"keys", []envelope.Entry{in(`{"` + a + `":1,"` + b + `":2}`), out(`{"` + a + `":1}`)},
@@ -162,6 +165,27 @@ func TestStreams(t *testing.T) {
 	home := run(t, New(Config{Streams: deltas, Home: "/home/jola"}), delta("1", "in /ho"), delta("1", "me/jo"), delta("1", "la"), delta("1", "/x"))
 	if got := strings.Join(home, ""); !strings.Contains(got, `"in <home>"`) || strings.Contains(got, "jo") {
 		t.Errorf("home in pieces: %s", got)
+	}
+}
+
+// TestWindowKeepsSecretsWhole moves a secret along a text that is let go in
+// small windows.
+func TestWindowKeepsSecretsWhole(t *testing.T) {
+	a := token36("A")
+	for at := range 300 {
+		text := strings.Repeat("word and ", 60)
+		text = text[:at] + " " + a + " " + text[at:]
+		var entries []envelope.Entry
+		for i := 0; i < len(text); i += 7 {
+			entries = append(entries, delta("1", text[i:min(i+7, len(text))]))
+		}
+		joined := ""
+		for _, frame := range run(t, New(Config{Streams: deltas, Hold: 64}), entries...) {
+			joined += gjson.Get(frame, "params.delta").Str
+		}
+		if want := strings.Replace(text, a, "<redacted:github-token:1>", 1); joined != want {
+			t.Fatalf("at %d:\n%s", at, joined)
+		}
 	}
 }
 
