@@ -19,13 +19,15 @@ const module = "github.com/replaypeer/replaypeer/"
 var own = map[string][]string{
 	"pkg/envelope":             {},
 	"pkg/flavors":              {"pkg/envelope"},
+	"pkg/redact":               {"pkg/envelope"},
 	"schemas":                  {},
 	"transcripts":              {},
 	"internal/tool":            {},
 	"internal/proc":            {},
+	"internal/planted":         {"pkg/redact"}, // for tests
 	"internal/replay":          {"pkg/envelope", "pkg/flavors"},
 	"internal/peer":            {"internal/replay", "pkg/envelope", "pkg/flavors"},
-	"internal/record":          {"pkg/envelope", "pkg/flavors", "internal/proc"},
+	"internal/record":          {"pkg/envelope", "pkg/flavors", "pkg/redact", "internal/proc"},
 	"internal/model":           {},
 	"internal/lint":            {"pkg/envelope", "pkg/flavors", "schemas"},
 	"internal/orch":            {},
