@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/urfave/cli/v2"
 
 	"github.com/replaypeer/replaypeer/internal/record"
@@ -224,7 +223,7 @@ func (x *redacted) rewrite() error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(target, x.after, 0o644, renameio.WithExistingPermissions())
+	return tool.ReplaceFile(target, x.after)
 }
 
 // tell prints what was replaced, a rule a line.
