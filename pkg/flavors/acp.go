@@ -44,6 +44,8 @@ var ACP = &Flavor{
 		{envelope.Out, "tool_call/cancel", "params.toolCallId"},
 		{envelope.Out, "terminal/cancel", "params.terminalId"},
 	},
+	Threads: acpThreads,
+	Pieces:  acpPieces,
 	Volatile: []Place{
 		{envelope.In, "*", "id"}, // a UUID with some agents
 		{envelope.In, "*", "**.sessionId"},

@@ -37,6 +37,8 @@ var Claude = &Flavor{
 		{envelope.Out, "permission.request", "result.toolUseID"},
 		{envelope.Out, "query.stop_task", "task_id"},
 	},
+	Threads: claudeThreads,
+	Pieces:  claudePieces,
 	Volatile: []Place{
 		{envelope.In, "*", "**.uuid"},
 		{envelope.In, "*", "**.session_id"},

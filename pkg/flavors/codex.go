@@ -34,7 +34,9 @@ var Codex = &Flavor{
 		{envelope.Out, "*", "params.beforeTurnId"},
 		{envelope.Out, "*", "params.lastTurnId"},
 	},
-	Ends: []Place{{envelope.In, "turn/completed", "params.turn.id"}},
+	Ends:    []Place{{envelope.In, "turn/completed", "params.turn.id"}},
+	Threads: codexThreads,
+	Pieces:  codexPieces,
 	Volatile: []Place{
 		{envelope.In, "*", "emittedAtMs"},
 		// UUIDv7 ids of threads, turns and sessions, wherever they stand.

@@ -44,7 +44,8 @@ var Cursor = &Flavor{
 		{envelope.Out, "agent.messages.list", "agentId"},
 		{envelope.Out, "agent.close", "agentId"},
 	},
-	Ends: []Place{{envelope.In, "run.completed", "result.id"}},
+	Ends:   []Place{{envelope.In, "run.completed", "result.id"}},
+	Pieces: cursorPieces,
 	Volatile: []Place{
 		{envelope.In, "*", "agentId"},
 		{envelope.In, "*", "runId"},

@@ -57,6 +57,8 @@ var OpenCode = &Flavor{
 		{envelope.In, "question.rejected", "event.properties.requestID"},
 		{envelope.In, "session.deleted", "event.properties.info.id"},
 	},
+	Threads: openCodeThreads,
+	Pieces:  openCodePieces,
 	Volatile: []Place{
 		// Ids: a prefix, the time, and chance.
 		{envelope.In, "*", "**.id"},
