@@ -49,6 +49,7 @@ func checkLifecycle(c *run, found report) checker {
 		line int
 	}
 	var open []running
+	exited := false
 	closed := func(k *span, name string) {
 		kept := open[:0]
 		for _, r := range open {
@@ -73,8 +74,11 @@ func checkLifecycle(c *run, found report) checker {
 				if e.Status != envelope.Success {
 					open = nil
 				}
-				end()
+				exited = true
 				return
+			}
+			if exited {
+				open, exited = nil, false // the client has started the provider again, which explains it
 			}
 			if s.frame == nil {
 				return
