@@ -23,7 +23,7 @@ func lintMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			"Example: transcript-lint check transcripts/simple",
 		Description: "Exit codes: 0 no error was found (warnings alone are 0), 1 the tool failed,\n" +
 			"2 usage, 3 a finding has severity error.",
-		Commands: []*cli.Command{checkCommand(), fmtCommand(), rulesCommand()},
+		Commands: []*cli.Command{checkCommand(), fmtCommand(), diffCommand(), rulesCommand()},
 	}
 	return tool.Main(app, args, stdin, stdout, stderr)
 }
