@@ -156,10 +156,13 @@ func (r *reading) drop(raw []byte, i int, a aside) {
 
 func (r *reading) threadOf(u *unit, f flavors.Frame) {
 	for _, s := range flavors.Spans(r.flavor.Threads, u.dir, f) {
-		if u.raw[s[0]] != '"' {
+		id := "" // null is the conversation itself
+		switch {
+		case u.raw[s[0]] == '"':
+			id = envelope.Unquote(u.raw[s[0]:s[1]])
+		case string(u.raw[s[0]:s[1]]) != "null":
 			continue
 		}
-		id := envelope.Unquote(u.raw[s[0]:s[1]])
 		if r.threads[id] == 0 {
 			r.threads[id] = len(r.threads) + 1
 		}
