@@ -49,6 +49,8 @@ var ACP = &Flavor{
 		Dir: envelope.In, Method: "session/update", Path: "params.update.content.text",
 		Key: []string{"params.sessionId", "params.update.sessionUpdate"},
 	}},
+	Threads: acpThreads,
+	Pieces:  acpPieces,
 	Volatile: []Place{
 		{envelope.In, "*", "id"}, // a UUID with some agents
 		{envelope.In, "*", "**.sessionId"},

@@ -38,6 +38,8 @@ var Claude = &Flavor{
 		{envelope.Out, "query.stop_task", "task_id"},
 	},
 	Streams: []Stream{claudeStream("text"), claudeStream("thinking"), claudeStream("partial_json")},
+	Threads: claudeThreads,
+	Pieces:  claudePieces,
 	Volatile: []Place{
 		{envelope.In, "*", "**.uuid"},
 		{envelope.In, "*", "**.session_id"},
