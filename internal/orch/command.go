@@ -140,21 +140,23 @@ type Receipt struct {
 
 // Codes of a rejection.
 const (
-	CodeInvalid         = "invalid_command"
-	CodeNotSupported    = "not_supported" // the provider or this version lacks the capability
-	CodeUnknownThread   = "unknown_thread"
-	CodeThreadExists    = "thread_exists"
-	CodeUnknownProvider = "unknown_provider_instance"
-	CodeUnknownRun      = "unknown_run"
-	CodeRunActive       = "run_active"
-	CodeRunNotActive    = "run_not_active"
-	CodeNotSteerable    = "run_not_steerable"
-	CodeNotQueued       = "run_not_queued"
-	CodeUnknownRequest  = "unknown_request"
-	CodeRequestClosed   = "request_closed" // answered, dropped, or of a lost session
-	CodeNoSession       = "no_session"
-	CodeDuplicateID     = "duplicate_id"
-	CodeNothingToDo     = "nothing_to_do"
+	CodeInvalid            = "invalid_command"
+	CodeNotSupported       = "not_supported" // the provider or this version lacks the capability
+	CodeUnknownThread      = "unknown_thread"
+	CodeThreadExists       = "thread_exists"
+	CodeUnknownProvider    = "unknown_provider_instance"
+	CodeUnknownRun         = "unknown_run"
+	CodeRunActive          = "run_active"
+	CodeRunNotActive       = "run_not_active"
+	CodeNotSteerable       = "run_not_steerable"
+	CodeNotQueued          = "run_not_queued"
+	CodeUnknownCheckpoint  = "unknown_checkpoint"
+	CodeCheckpointNotReady = "checkpoint_not_ready"
+	CodeUnknownRequest     = "unknown_request"
+	CodeRequestClosed      = "request_closed" // answered, dropped, or of a lost session
+	CodeNoSession          = "no_session"
+	CodeDuplicateID        = "duplicate_id"
+	CodeNothingToDo        = "nothing_to_do"
 )
 
 // ErrPreviouslyRejected is matched by the *RejectedError of a command that was

@@ -126,6 +126,9 @@ type ContextTransfer struct {
 	Error            Ref                 `json:"error"`
 	CreatedAt        time.Time           `json:"createdAt"`
 	ConsumedAt       *time.Time          `json:"consumedAt"`
+
+	SourceOrdinal int           `json:"sourceOrdinal,omitempty"` // of the source point's run
+	Inherited     []VisibleItem `json:"inherited,omitempty"`     // fork: the source's timeline up to there
 }
 
 // TransferPoint is a point in a thread's history.

@@ -2,6 +2,7 @@ package orch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -36,7 +37,7 @@ func ingest(d *draft, s source, event ProviderEvent) error {
 	case HeadChanged:
 		ingestHead(d, s, e)
 	case SubagentUpdated:
-		ingestSubagent(d, s, e)
+		return errors.New("subagent outside of ingestSubagent") // unreachable unless ingestEvent changed
 	case SessionEnded:
 		ingestSessionEnded(d, s, e)
 	default:
@@ -141,6 +142,9 @@ func ingestTurnStarted(d *draft, s source, e TurnStarted) {
 	if _, known := findTurn(d.p, s, e.NativeTurnID); known {
 		return
 	}
+	if adoptChildTurn(d, s, e.NativeThreadID, e.NativeTurnID) {
+		return
+	}
 	if _, ok := adoptTurn(d, s, e.NativeThreadID, e.NativeTurnID); !ok {
 		s.log.Debug("provider turn that no run asked for", "driver", s.driver, "thread", e.NativeThreadID, "turn", e.NativeTurnID)
 	}
@@ -165,6 +169,10 @@ func ingestTurnEnded(d *draft, s source, e TurnEnded) {
 	}
 	if o.attempt.Status == "superseded" {
 		endSuperseded(d, o.attempt, status)
+		return
+	}
+	if o.attempt.ID == "" {
+		endTurnAlone(d, o.turn, status)
 		return
 	}
 	o.turn.Status, o.turn.CompletedAt = status, d.at()
@@ -215,7 +223,7 @@ func endAttempt(d *draft, run Run, status, reason string) {
 // open when its turn completed has failed to tell its end. Subagents may
 // outlive the turn, unless it did not complete.
 func closeOpenWork(d *draft, root, status string) {
-	completed := status == "completed"
+	completed := status == "completed" // then what is open has not told its end
 	if completed {
 		status = "failed"
 	}
@@ -232,6 +240,10 @@ func closeOpenWork(d *draft, root, status string) {
 		}
 		node.Status, node.CompletedAt = status, d.at()
 		d.put(node)
+		if child, ok := lookup(d.p, d.p.Subagents, node.ID); ok {
+			child.Status, child.CompletedAt = status, d.at()
+			d.put(child)
+		}
 		for _, item := range slices.Clone(d.p.TurnItems) {
 			if string(item.NodeID) == node.ID && !isTerminal(KindTurnItem, item.Status) {
 				item.Status, item.CompletedAt = status, d.at()
@@ -289,6 +301,19 @@ func stopSession(d *draft, session ProviderSession, runStatus, reason string, br
 		thread, _ := lookup(d.p, d.p.ProviderThreads, string(attempt.ProviderThreadID))
 		if string(thread.ProviderSessionID) == session.ID {
 			endAttempt(d, run, runStatus, reason)
+		}
+	}
+	for _, child := range slices.Clone(d.p.Subagents) { // that outlived their turn
+		node, _ := lookup(d.p, d.p.Nodes, child.ID)
+		thread, _ := lookup(d.p, d.p.ProviderThreads, string(node.ProviderThreadID))
+		if string(thread.ProviderSessionID) == session.ID && !isTerminal(KindSubagent, child.Status) {
+			closeOpenWork(d, node.RootNodeID, "failed")
+		}
+	}
+	for _, turn := range slices.Clone(d.p.ProviderTurns) { // of children, and superseded ones
+		thread, _ := lookup(d.p, d.p.ProviderThreads, turn.ProviderThreadID)
+		if string(thread.ProviderSessionID) == session.ID && !isTerminal(KindProviderTurn, turn.Status) {
+			endTurnAlone(d, turn, runStatus)
 		}
 	}
 	for _, thread := range slices.Clone(d.p.ProviderThreads) {

@@ -140,10 +140,16 @@ func (o *Orchestrator) Dispatch(ctx context.Context, c Command) (Receipt, error)
 		return Receipt{}, reject(CodeInvalid, "command has no id")
 	}
 	if about.threadID == "" {
-		if _, ok := c.(CreateThread); !ok {
+		switch c.(type) {
+		case CreateThread, ForkThread:
+			about.threadID = o.seed.id("thread", about.id)
+		default:
 			return Receipt{}, reject(CodeInvalid, "command has no thread id")
 		}
-		about.threadID = o.seed.id("thread", about.id)
+	}
+	c, err := o.withSource(ctx, c)
+	if err != nil {
+		return Receipt{}, err
 	}
 	result, err := o.commit(ctx, about, func(d *draft) error { return plan(d, c) })
 	if err != nil {

@@ -21,6 +21,14 @@ func plan(d *draft, c Command) error {
 		return planCancelQueued(d, c)
 	case PromoteQueuedRun:
 		return planPromote(d, c)
+	case RollbackCheckpoint:
+		return planRollback(d, c)
+	case ForkThread:
+		return planFork(d, c)
+	case MergeBack:
+		return planMergeBack(d, c)
+	case SwitchProvider:
+		return planSwitch(d, c)
 	case DetachSession:
 		return planDetach(d, c)
 	default:
@@ -59,6 +67,9 @@ func planCreateThread(d *draft, c CreateThread) error {
 func planDispatch(d *draft, c DispatchMessage) error {
 	if err := needThread(d); err != nil {
 		return err
+	}
+	if d.p.Thread.Lineage.RelationshipToParent == "subagent" {
+		return reject(CodeNotSupported, "thread %s is a subagent's: its parent talks to it", d.p.Thread.ID)
 	}
 	switch mode := or(c.Mode, ModeStart); mode {
 	case ModeStart:

@@ -71,9 +71,6 @@ func selectionOf(d *draft, c DispatchMessage) (ModelSelection, error) {
 	if _, ok := d.agents[selection.InstanceID]; !ok {
 		return selection, reject(CodeUnknownProvider, "unknown provider instance %q", selection.InstanceID)
 	}
-	if selection.InstanceID != d.p.Thread.ProviderInstanceID {
-		return selection, reject(CodeNotSupported, "switching the provider instance is not supported yet")
-	}
 	return selection, nil
 }
 
@@ -127,8 +124,10 @@ func putUserMessage(d *draft, c DispatchMessage, messageID, run, root, intent st
 	})
 }
 
-// startRun asks for the start of a run's active attempt.
+// startRun asks for the start of a run's active attempt; the thread goes on
+// with its provider instance.
 func startRun(d *draft, run Run) {
+	switchTo(d, run.ModelSelection)
 	d.effect(EffectStartTurn, string(run.ActiveAttemptID), effectPayload{
 		RunID: run.ID, AttemptID: string(run.ActiveAttemptID), MessageID: run.UserMessageID,
 	})

@@ -85,6 +85,21 @@ func (o *Orchestrator) drain(ctx context.Context, ss *session, short bool) error
 // ingestOne stores what the oldest event means and takes it from the queue.
 // The caller holds ss.ingest. After an error it can be called again.
 func (o *Orchestrator) ingestOne(ctx context.Context, ss *session, event ProviderEvent, whenIdle bool) error {
+	if err := o.ingestEvent(ctx, ss, event, whenIdle); err != nil {
+		return err
+	}
+	if _, end := event.(SessionEnded); end {
+		o.sessions.remove(ss)
+	}
+	ss.mu.Lock()
+	ss.queue[0] = nil
+	ss.queue = ss.queue[1:]
+	ss.mu.Unlock()
+	return nil
+}
+
+// ingestEvent stores what an event means for the threads it concerns.
+func (o *Orchestrator) ingestEvent(ctx context.Context, ss *session, event ProviderEvent, whenIdle bool) error {
 	threads := ss.concerned(event)
 	_, end := event.(SessionEnded)
 	if len(threads) == 0 && whenIdle {
@@ -99,23 +114,35 @@ func (o *Orchestrator) ingestOne(ctx context.Context, ss *session, event Provide
 		}
 		threads = ss.concerned(event)
 	}
-	if len(threads) == 0 {
-		o.log.Debug("provider event of an unknown thread", "session", ss.id, "event", fmt.Sprintf("%T", event))
+	if len(threads) == 0 && !ss.keepEarly(event) {
+		o.log.Warn("provider event of an unknown thread", "session", ss.id, "event", fmt.Sprintf("%T", event))
 	}
 	for _, thread := range threads {
-		_, err := o.commit(ctx, about{threadID: thread, whenIdle: whenIdle, end: end}, func(d *draft) error {
-			return ingest(d, ss.source, event)
-		})
+		var err error
+		if e, ok := event.(SubagentUpdated); ok {
+			err = o.ingestSubagent(ctx, ss, thread, e, whenIdle)
+		} else {
+			_, err = o.commit(ctx, about{threadID: thread, whenIdle: whenIdle, end: end}, func(d *draft) error {
+				return ingest(d, ss.source, event)
+			})
+		}
 		if err != nil {
 			return err
 		}
 	}
-	if end {
-		o.sessions.remove(ss)
-	}
-	ss.mu.Lock()
-	ss.queue[0] = nil
-	ss.queue = ss.queue[1:]
-	ss.mu.Unlock()
 	return nil
+}
+
+// ingestEarly ingests what a thread said before it was named.
+func (o *Orchestrator) ingestEarly(ctx context.Context, ss *session, nativeThreadID string, whenIdle bool) error {
+	for {
+		event := ss.nextEarly(nativeThreadID)
+		if event == nil {
+			return nil
+		}
+		if err := o.ingestEvent(ctx, ss, event, whenIdle); err != nil {
+			return err
+		}
+		ss.dropEarly(nativeThreadID)
+	}
 }

@@ -39,16 +39,20 @@ func (o *Orchestrator) giveTurn(ctx context.Context, effect Effect, run Run, arg
 	var options ThreadOptions
 	var known ProviderThread
 	var text string
-	var messages int
+	var transfers []ContextTransfer
 	err := o.read(ctx, threadID, func(p *Projection) error {
 		options, known = threadOptions(p.Thread, run), p.providerThreadOf(run.ProviderInstanceID)
 		message, ok := lookup(p, p.Messages, or(args.MessageID, run.UserMessageID))
 		if !ok {
 			return fmt.Errorf("run %s has no user message", run.ID)
 		}
-		text, messages = message.Text, len(p.Messages)
+		text, transfers = message.Text, slices.Clone(p.ContextTransfers)
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	merges, err := o.merges(ctx, transfers)
 	if err != nil {
 		return err
 	}
@@ -59,10 +63,11 @@ func (o *Orchestrator) giveTurn(ctx context.Context, effect Effect, run Run, arg
 	if err != nil {
 		return err
 	}
-	native, fresh, err := o.openThread(ctx, ss, known, options)
+	opened, err := o.openThread(ctx, ss, run, known, transfers, options)
 	if err != nil {
 		return err
 	}
+	native := opened.native
 	ss.own(native.ID, threadID)
 	interrupted := false
 	err = o.guarded(ctx, threadID, args, []string{"starting"}, func(d *draft, run Run) error {
@@ -70,10 +75,8 @@ func (o *Orchestrator) giveTurn(ctx context.Context, effect Effect, run Run, arg
 			endAttempt(d, run, "interrupted", "")
 			return nil
 		}
-		putThreadOpened(d, ss.source, run, native, fresh && messages > 1, known)
-		if handoff, ok := lookup(d.p, d.p.ContextHandoffs, string(d.run(run.ID).ContextHandoffID)); ok && fresh {
-			text = withHandoff(handoff, text)
-		}
+		handoffs := putThreadOpened(d, ss.source, run, known, opened, merges)
+		text = withHandoffs(handoffs, text)
 		return nil
 	})
 	if err != nil || interrupted {
@@ -97,34 +100,59 @@ func (o *Orchestrator) giveTurn(ctx context.Context, effect Effect, run Run, arg
 	return fmt.Errorf("start turn: %w", err)
 }
 
+// openedThread is the provider's thread that a run goes to.
+type openedThread struct {
+	native NativeThread
+	fresh  bool       // it is new
+	forked bool       // it is a copy of another one, with its history
+	source forkSource // of a copy
+}
+
 // openThread returns the provider's thread for an app thread: the one that is
-// loaded, else the resumed one, else a new one. fresh tells a new one.
-func (o *Orchestrator) openThread(ctx context.Context, ss *session, known ProviderThread, options ThreadOptions) (native NativeThread, fresh bool, err error) {
+// loaded, else the resumed one, else a copy of the one that the app thread was
+// forked from, else a new one.
+func (o *Orchestrator) openThread(ctx context.Context, ss *session, run Run, known ProviderThread, transfers []ContextTransfer, options ThreadOptions) (openedThread, error) {
 	if ref := known.NativeThreadRef; ref != nil {
 		if ss.owns(ref.NativeID) {
-			return NativeThread{ID: ref.NativeID}, false, nil
+			return openedThread{native: NativeThread{ID: ref.NativeID}}, nil
 		}
 		if ss.source.capabilities.Resume {
-			native, err = ss.agent.ResumeThread(ctx, ref.NativeID, options)
+			native, err := ss.agent.ResumeThread(ctx, ref.NativeID, options)
 			if err == nil {
-				return native, false, nil
+				return openedThread{native: native}, nil
 			}
 			if !errors.Is(err, ErrResume) {
-				return native, false, fmt.Errorf("resume thread: %w", err)
+				return openedThread{}, fmt.Errorf("resume thread: %w", err)
 			}
 			o.log.Warn("provider refused to resume a thread", "thread", ref.NativeID, "error", err)
 		}
 	}
-	if native, err = ss.agent.StartThread(ctx, options); err != nil {
-		return native, false, fmt.Errorf("start thread: %w", err)
+	for _, fork := range transfers {
+		if fork.Type != "fork" {
+			continue
+		}
+		native, source, ok, err := o.forkNatively(ctx, ss, run, fork, options)
+		if ok {
+			return openedThread{native: native, fresh: true, forked: true, source: source}, nil
+		}
+		if errors.Is(err, ErrSessionEnded) || ctx.Err() != nil {
+			return openedThread{}, err
+		}
+		if err != nil {
+			o.log.Warn("provider refused to fork a thread", "thread", fork.SourceThreadID, "error", err)
+		}
 	}
-	return native, true, nil
+	native, err := ss.agent.StartThread(ctx, options)
+	if err != nil {
+		return openedThread{}, fmt.Errorf("start thread: %w", err)
+	}
+	return openedThread{native: native, fresh: true}, nil
 }
 
-// putThreadOpened stores the provider thread that a run goes to. lost is true
-// when it is new though the conversation is not: then the provider is told
-// what came before, and the thread it lost is closed.
-func putThreadOpened(d *draft, s source, run Run, native NativeThread, lost bool, known ProviderThread) {
+// putThreadOpened stores the provider thread that a run goes to, and what it
+// must be told of the conversation. A thread that the provider lost is closed.
+func putThreadOpened(d *draft, s source, run Run, known ProviderThread, opened openedThread, merges map[string]mergeSource) []ContextHandoff {
+	native := opened.native
 	id := providerThreadID(s.driver, native.ID)
 	thread, ok := lookup(d.p, d.p.ProviderThreads, id)
 	if !ok {
@@ -133,16 +161,23 @@ func putThreadOpened(d *draft, s source, run Run, native NativeThread, lost bool
 			NativeThreadRef: &NativeRef{s.driver, native.ID, "strong"}, HandoffIDs: []string{}, CreatedAt: d.now,
 		}
 	}
-	if lost && known.ID != "" && known.ID != id {
+	if opened.fresh && known.ID != "" && known.ID != id {
 		known.Status, known.UpdatedAt = "closed", d.now
 		d.put(known)
+	}
+	if opened.forked {
+		putForked(d, run, opened.source)
+		thread.ForkedFrom = &ProviderForkSource{ProviderThreadID: opened.source.thread.ID, ProviderTurnID: Ref(opened.source.turn.ID)}
 	}
 	thread.ProviderSessionID, thread.Status, thread.UpdatedAt = Ref(s.sessionID), "active", d.now
 	if native.Head != "" {
 		thread.NativeConversationHeadRef = &NativeRef{s.driver, native.Head, "strong"}
 	}
-	if lost {
-		run, thread = putFullHandoff(d, run, thread, known)
+	var handoffs []ContextHandoff
+	for _, spec := range neededHandoffs(d.p, run, known, opened.fresh, opened.forked, merges) {
+		var handoff ContextHandoff
+		run, thread, handoff = putHandoff(d, run, thread, spec)
+		handoffs = append(handoffs, handoff)
 	}
 	d.put(thread)
 	attempt, _ := lookup(d.p, d.p.Attempts, string(run.ActiveAttemptID))
@@ -153,6 +188,21 @@ func putThreadOpened(d *draft, s source, run Run, native NativeThread, lost bool
 	d.put(root)
 	run.ProviderThreadID = Ref(id)
 	d.put(run)
+	return handoffs
+}
+
+// putForked says that a provider copied the history of a fork.
+func putForked(d *draft, run Run, source forkSource) {
+	fork, ok := d.p.forkTransfer()
+	if !ok {
+		return
+	}
+	fork.TargetInstanceID, fork.TargetRunID = Ref(run.ProviderInstanceID), Ref(run.ID)
+	fork.Resolution = &TransferResolution{Strategy: "native_fork"}
+	fork.Status = "resolved_native"
+	d.put(fork)
+	fork.Status, fork.ConsumedAt = "consumed", d.at()
+	d.put(fork)
 }
 
 // providerThreadOf is the provider thread that an instance continues: the last

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -28,7 +27,7 @@ type stub struct {
 	// turn plays one turn on the session; nil echoes the input.
 	turn func(t *turn)
 	// open, start and resume fail with these when set.
-	openErr, startErr, resumeErr error
+	openErr, startErr, resumeErr, rollbackErr error
 	// hold keeps StartTurn from returning until it is closed; nil does not.
 	hold chan struct{}
 
@@ -134,12 +133,17 @@ func (s *stubSession) ResumeThread(_ context.Context, id string, _ orch.ThreadOp
 	return orch.NativeThread{ID: id}, s.agent.resumeErr
 }
 
-func (s *stubSession) ForkThread(context.Context, string, string, orch.ThreadOptions) (orch.NativeThread, error) {
-	return orch.NativeThread{}, errors.ErrUnsupported
+func (s *stubSession) ForkThread(_ context.Context, id, through string, _ orch.ThreadOptions) (orch.NativeThread, error) {
+	s.agent.call("thread/fork %s %s", id, through)
+	s.agent.mu.Lock()
+	defer s.agent.mu.Unlock()
+	s.agent.threads++
+	return orch.NativeThread{ID: fmt.Sprintf("T%d", s.agent.threads)}, s.agent.startErr
 }
 
-func (s *stubSession) Rollback(context.Context, string, string, int) (orch.NativeThread, error) {
-	return orch.NativeThread{}, errors.ErrUnsupported
+func (s *stubSession) Rollback(_ context.Context, id, keep string, dropped int) (orch.NativeThread, error) {
+	s.agent.call("thread/rollback %s %q %d", id, keep, dropped)
+	return orch.NativeThread{ID: id, Head: "head-" + keep}, s.agent.rollbackErr
 }
 
 func (s *stubSession) Steer(_ context.Context, _, turn string, in orch.TurnInput) error {
@@ -234,6 +238,8 @@ func echo(t *turn) {
 type snapshots struct {
 	mu       sync.Mutex
 	requests []orch.CaptureRequest
+	restored []string
+	deleted  []string
 	// before runs ahead of every capture; nil for nothing.
 	before func(context.Context, orch.CaptureRequest)
 	// fail returns the error of a capture; nil for none.
@@ -257,8 +263,18 @@ func (c *snapshots) Capture(ctx context.Context, r orch.CaptureRequest) (orch.Ca
 	}
 	return orch.Capture{Status: "ready", Commit: "c0ffee", Files: []orch.CheckpointFile{{Path: "a.txt", Kind: "modified", Additions: 1}}}, nil
 }
-func (c *snapshots) Restore(context.Context, string, string) error  { return nil }
-func (c *snapshots) Delete(context.Context, string, []string) error { return nil }
+func (c *snapshots) Restore(_ context.Context, _, ref string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restored = append(c.restored, ref)
+	return nil
+}
+func (c *snapshots) Delete(_ context.Context, _ string, refs []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deleted = append(c.deleted, refs...)
+	return nil
+}
 
 // rig is an orchestrator on a real database with a scripted provider.
 type rig struct {
@@ -266,6 +282,7 @@ type rig struct {
 	ctx   context.Context
 	path  string
 	agent *stub
+	other *stub // instance "other"; nil for none
 	snaps *snapshots
 	clock *clockwork.FakeClock
 	seed  uint64
@@ -314,8 +331,12 @@ func (r *rig) start() *rig {
 	}
 	var seed [32]byte
 	seed[0] = byte(r.seed)
+	agents := map[string]orch.Agent{"codex": r.agent}
+	if r.other != nil {
+		agents["other"] = r.other
+	}
 	r.Orchestrator, err = orch.Start(r.ctx, orch.Config{
-		Store: store, Agents: map[string]orch.Agent{"codex": r.agent}, Checkpoints: r.snaps,
+		Store: store, Agents: agents, Checkpoints: r.snaps,
 		Clock: r.clock, Random: rand.NewChaCha8(seed), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
 	})
 	if err != nil {

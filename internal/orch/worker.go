@@ -109,6 +109,8 @@ func (o *Orchestrator) perform(ctx context.Context, effect Effect) error {
 		return o.respond(ctx, effect.ThreadID, args)
 	case EffectCapture:
 		return o.capture(ctx, effect.ThreadID, args, effect.Attempt >= maxAttempts(effect.Type))
+	case EffectRollback:
+		return o.rollBack(ctx, effect.ThreadID, args)
 	case EffectDetach:
 		return o.detach(ctx, effect.ThreadID, args.SessionID)
 	default:

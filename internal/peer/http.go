@@ -21,8 +21,13 @@ import (
 
 // apart is the least time between deliveries on two connections. A client sees
 // the order of what comes on one connection; across connections it sees when
-// each becomes readable, and needs a moment to take up the first.
-const apart = 2 * time.Millisecond
+// each becomes readable, and needs a moment to take up the first. Where the
+// system tells whether the client has read, that moment begins then, or after
+// patient at the latest.
+const (
+	apart   = 2 * time.Millisecond
+	patient = 200 * time.Millisecond
+)
 
 // farewell is how long closing waits for answers on their way.
 const farewell = 500 * time.Millisecond
@@ -52,6 +57,8 @@ type httpWire struct {
 // exchange is one request and its answer.
 type exchange struct {
 	id     string
+	client string // addresses of both ends
+	server string
 	line   string // "GET /event", for messages
 	w      http.ResponseWriter
 	done   chan struct{} // closed when the answer is complete
@@ -81,7 +88,7 @@ func (h *httpWire) open() error {
 			return fmt.Errorf("tell the address: %w", err)
 		}
 	}
-	h.s.step(func() {}) // what comes before the client's first request
+	go h.s.step(func() {}) // what comes before the client's first request; it may find a client that does not read
 	return nil
 }
 
@@ -170,7 +177,10 @@ func (h *httpWire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		limit = envelope.MaxLine
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
-	x := &exchange{w: w, line: r.Method + " " + r.URL.EscapedPath(), done: make(chan struct{})}
+	x := &exchange{w: w, line: r.Method + " " + r.URL.EscapedPath(), done: make(chan struct{}), client: r.RemoteAddr}
+	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		x.server = a.String()
+	}
 	if !h.receive(x, r, body, err) {
 		h.refuseOne(x, "replay-peer: the replay is over")
 		return

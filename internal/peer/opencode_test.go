@@ -235,7 +235,7 @@ func TestOpenCodeStreamGone(t *testing.T) {
 	socket := filepath.Join(filepath.Dir(s.report), "control.sock")
 	_, _ = Command(context.Background(), socket, "release busy")
 	code, _ := s.wait(t)
-	if r := s.receipt(t); code != replay.ExitFailed || r.Verdict != replay.Aborted || !strings.Contains(strings.Join(r.Warnings, "\n"), "no event stream open") {
+	if r := s.receipt(t); code != replay.ExitFailed || r.Verdict != replay.Aborted || !strings.Contains(strings.Join(r.Warnings, "\n"), "was not delivered") {
 		t.Errorf("exit code %d, %s, %q\n%s", code, r.Verdict, r.Warnings, s.errors(t))
 	}
 }

@@ -232,6 +232,9 @@ func (p *Player) compareLoose(f flavors.Frame) bool {
 	for _, x := range p.repeats {
 		if p.matches(x, f) {
 			p.report.Outbound.Repeated++
+			if p.script.unanswered[x.index] {
+				p.answerMinimally(x, f.ID)
+			}
 			if len(x.given) == 0 && slices.Contains(p.asked, x) {
 				x.repeated = append(x.repeated, f.ID)
 			}
@@ -275,7 +278,7 @@ func (p *Player) meet(x *expectation, f flavors.Frame) {
 	p.report.Outbound.Matched++
 	p.report.Entries.Played++
 	if p.script.unanswered[x.index] {
-		p.answerMinimally(x)
+		p.answerMinimally(x, x.id)
 	}
 	if x.entry.Repeat && x.request() {
 		p.repeats = append(p.repeats, x)
@@ -290,10 +293,10 @@ func (p *Player) meet(x *expectation, f flavors.Frame) {
 
 // answerMinimally gives a request whose answer was not recorded the least that
 // the protocol allows.
-func (p *Player) answerMinimally(x *expectation) {
+func (p *Player) answerMinimally(x *expectation, id json.RawMessage) {
 	if raw := p.script.Flavor.Minimal(x.frame); raw != nil {
 		e := &envelope.EmitInbound{Label: x.entry.Label, Frame: raw, Line: x.entry.Line}
-		p.again = append(p.again, emission{entry: e, id: x.id, repeated: true})
+		p.again = append(p.again, emission{entry: e, id: id, repeated: true})
 	}
 }
 

@@ -82,7 +82,7 @@ func (r *runner) makeAgent(in *instance) error {
 		}
 		command = []string{link}
 	} else {
-		command = r.liveCommand()
+		command = r.liveCommand(in)
 	}
 	var err error
 	in.agent, err = agent.New(in.provider, command, append(r.providerEnv(), r.mark))

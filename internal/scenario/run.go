@@ -55,7 +55,10 @@ type Config struct {
 // Live is a real provider.
 type Live struct {
 	Command []string // program and arguments
-	// Record is a transcript to write; "" records nothing. Recorder is the
+	// Instances are the commands of the scenario's other instances, by name.
+	Instances map[string][]string
+	// Record is a transcript to write; "" records nothing. Those of other
+	// instances stand beside it, each as NAME.ndjson. Recorder is the
 	// replay-record program that does it.
 	Record, Recorder string
 	Source           string // what stands behind the provider: live or scripted-model

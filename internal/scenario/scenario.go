@@ -80,6 +80,11 @@ type Step struct {
 	Respond         *Respond         `json:"respond"`
 	CancelQueuedRun *CancelQueuedRun `json:"cancel_queued_run"`
 	Promote         *Promote         `json:"promote"`
+	Rollback        *Rollback        `json:"rollback"`
+	SwitchProvider  *SwitchProvider  `json:"switch_provider"`
+	Fork            *Fork            `json:"fork"`
+	MergeBack       *MergeBack       `json:"merge_back"`
+	Detach          *Detach          `json:"detach"`
 	Restart         *Restart         `json:"restart"`
 	AdvanceClock    *AdvanceClock    `json:"advance_clock"`
 	CaptureSnapshot *CaptureSnapshot `json:"capture_snapshot"`

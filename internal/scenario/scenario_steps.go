@@ -44,6 +44,36 @@ type Promote struct {
 	Target int `json:"target"` // ordinal; 0 means the active one
 }
 
+// Rollback takes the thread back to a checkpoint and waits until it is done.
+type Rollback struct {
+	Scope      string `json:"scope"`      // end of the scope's id: "run-1", or "run-1.2" of the second subagent
+	Checkpoint int    `json:"checkpoint"` // ordinal within the scope
+	Refused    string `json:"refused"`    // code of the refusal that is wanted; "" means none
+}
+
+// SwitchProvider makes another instance answer from now on.
+type SwitchProvider struct {
+	Provider string `json:"provider"` // instance
+	Refused  string `json:"refused"`  // code of the refusal that is wanted; "" means none
+}
+
+// Fork makes a thread from another one.
+type Fork struct {
+	As      string `json:"as"`      // the fork's name in the scenario
+	Thread  string `json:"thread"`  // the source; "" means the scenario's
+	Run     int    `json:"run"`     // ordinal of the last run that the fork has; 0 means the latest stable
+	Refused string `json:"refused"` // code of the refusal that is wanted; "" means none
+}
+
+// MergeBack tells the thread that a fork was made from what the fork did.
+type MergeBack struct {
+	From    string `json:"from"`    // the fork's name
+	Refused string `json:"refused"` // code of the refusal that is wanted; "" means none
+}
+
+// Detach ends the thread's use of its provider session and waits for the end.
+type Detach struct{}
+
 // WriteFile writes a file in the workspace, as the provider did when it was
 // recorded: a peer plays what it said, not what it did.
 type WriteFile struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,8 +20,12 @@ func (r *runner) prepare(ctx context.Context) error {
 	if r.cfg.Live == nil {
 		r.clock = clockwork.NewFakeClockAt(epoch)
 		r.random = &lockedReader{r: rand.NewChaCha8(seed)}
-	} else if len(r.instances) > 1 {
-		return &skip{"a scenario of several providers is not played live"}
+	} else {
+		for _, in := range r.instances[1:] {
+			if len(r.cfg.Live.Instances[in.name]) == 0 {
+				return &skip{fmt.Sprintf("there is no live provider for instance %s", in.name)}
+			}
+		}
 	}
 	for _, in := range r.instances {
 		r.place(in)
@@ -38,16 +43,24 @@ func (r *runner) prepare(ctx context.Context) error {
 	return makeWorkspace(ctx, r.workspace, r.cfg.Env, r.sc.Workspace)
 }
 
-// liveCommand wraps the real provider into the recorder where one is wanted.
-func (r *runner) liveCommand() []string {
+// liveCommand wraps the real provider of an instance into the recorder where
+// one is wanted.
+func (r *runner) liveCommand(in *instance) []string {
 	l := r.cfg.Live
-	if l.Record == "" {
-		return l.Command
+	command, record := l.Command, l.Record
+	if in.name != r.provider {
+		command = l.Instances[in.name]
+		if record != "" {
+			record = filepath.Join(filepath.Dir(record), in.name+".ndjson")
+		}
+	}
+	if record == "" {
+		return command
 	}
 	return append([]string{
-		l.Recorder, "stdio", "--provider", r.provider, "--scenario", r.sc.Name, "-o", l.Record,
+		l.Recorder, "stdio", "--provider", in.provider, "--scenario", r.sc.Name, "-o", record,
 		"--source", l.Source, "--workspace", r.workspace, "--append", "--",
-	}, l.Command...)
+	}, command...)
 }
 
 // providerEnv leaves out what would configure the peer behind our back.

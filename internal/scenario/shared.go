@@ -178,6 +178,10 @@ func (c *sharedCheck) order(events []orch.StoredEvent) {
 		for _, t := range p.ProviderTurns {
 			turnsOf[string(t.RunAttemptID)] = t.Status
 		}
+		for _, m := range p.Messages {
+			c.want(m.Role != "assistant" || m.RunID == "" || status[string(m.RunID)] == "running" || status[string(m.RunID)] == "starting" || status[string(m.RunID)] == "",
+				"event %d: message %s comes when its run is %s", e.Sequence, m.ID, status[string(m.RunID)])
+		}
 		for _, s := range p.CheckpointScopes {
 			child[s.ID] = !s.AdvancesAppRunCount
 		}

@@ -84,6 +84,16 @@ func (r *runner) step(ctx context.Context, step Step) error {
 		return r.cancelQueued(ctx, step.CancelQueuedRun)
 	case step.Promote != nil:
 		return r.promote(ctx, step.Promote)
+	case step.Rollback != nil:
+		return r.rollback(ctx, step.Rollback)
+	case step.SwitchProvider != nil:
+		return r.switchProvider(ctx, step.SwitchProvider)
+	case step.Fork != nil:
+		return r.fork(ctx, step.Fork)
+	case step.MergeBack != nil:
+		return r.mergeBack(ctx, step.MergeBack)
+	case step.Detach != nil:
+		return r.detach(ctx)
 	case step.WriteFile != nil:
 		return r.writeFile(step.WriteFile)
 	case step.CaptureSnapshot != nil:
