@@ -2,9 +2,11 @@
 package replaypeer
 
 import (
+	"bytes"
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -19,15 +21,19 @@ const module = "github.com/replaypeer/replaypeer/"
 var own = map[string][]string{
 	"pkg/envelope":             {},
 	"pkg/flavors":              {"pkg/envelope"},
+	"pkg/redact":               {"pkg/envelope"},
 	"schemas":                  {},
 	"transcripts":              {},
 	"internal/tool":            {},
 	"internal/proc":            {},
+	"internal/planted":         {"pkg/redact"}, // for tests
 	"internal/replay":          {"pkg/envelope", "pkg/flavors"},
 	"internal/peer":            {"internal/replay", "pkg/envelope", "pkg/flavors"},
-	"internal/record":          {"pkg/envelope", "pkg/flavors", "internal/proc"},
+	"internal/record":          {"pkg/envelope", "pkg/flavors", "pkg/redact", "internal/proc"},
 	"internal/model":           {},
 	"internal/lint":            {"pkg/envelope", "pkg/flavors", "schemas"},
+	"internal/review":          {"pkg/envelope", "pkg/flavors"},
+	"internal/accept":          {"internal/replay", "pkg/envelope", "pkg/flavors"},
 	"internal/orch":            {},
 	"internal/orch/agent":      {"internal/orch", "internal/proc", "pkg/flavors", "pkg/envelope"},
 	"internal/orch/sqlite":     {"internal/orch"},
@@ -55,7 +61,6 @@ var reserved = map[string][]string{
 	"github.com/rogpeppe/go-internal/":    {},
 	"pgregory.net/rapid":                  {},
 	"go.uber.org/goleak":                  {},
-	"github.com/google/renameio/":         {"internal/", "cmd/"},
 	"github.com/stretchr/testify/":        {},
 	"github.com/zricethezav/gitleaks/":    {"internal/lint"},
 	"github.com/coder/acp-go-sdk":         {"internal/orch/agent"},
@@ -110,5 +115,27 @@ func TestImports(t *testing.T) {
 	}
 	if checked == 0 {
 		t.Fatal("no file was checked")
+	}
+}
+
+// heavy says what a command must not link, however it comes in: replay-peer
+// starts in milliseconds, and a recorder scans for nothing.
+var heavy = map[string][]string{
+	"./cmd/replay-peer":   {"github.com/zricethezav/gitleaks", "modernc.org/sqlite", "github.com/spf13/viper", "internal/model"},
+	"./cmd/replay-record": {"github.com/zricethezav/gitleaks", "modernc.org/sqlite"},
+	"./cmd/orch-run":      {"github.com/zricethezav/gitleaks"},
+}
+
+func TestLinkedPackages(t *testing.T) {
+	for command, unwanted := range heavy {
+		deps, err := exec.Command("go", "list", "-deps", command).Output()
+		if err != nil {
+			t.Fatalf("go list %s: %v", command, err)
+		}
+		for _, name := range unwanted {
+			if bytes.Contains(deps, []byte(name)) {
+				t.Errorf("%s links %s", command, name)
+			}
+		}
 	}
 }

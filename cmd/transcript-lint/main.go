@@ -1,5 +1,5 @@
-// Command transcript-lint checks transcripts and writes them in canonical
-// form.
+// Command transcript-lint checks transcripts, compares two, shows one, and
+// writes them in canonical form.
 package main
 
 import (
@@ -16,14 +16,16 @@ func main() { os.Exit(lintMain(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
 func lintMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := &cli.App{
 		Name:  "transcript-lint",
-		Usage: "check transcripts, and write them in canonical form",
-		UsageText: "transcript-lint check [--format text|json] [--disable RULE]… [PATH…]\n" +
+		Usage: "check, compare and show transcripts",
+		UsageText: "transcript-lint check [--format text|json|sarif|github] [PATH…]\n" +
 			"transcript-lint fmt [-w] PATH…\n" +
+			"transcript-lint diff [--format text|json|markdown] OLD NEW\n" +
+			"transcript-lint show [--html PAGE] [--report FILE]… FILE\n" +
 			"transcript-lint rules\n\n" +
 			"Example: transcript-lint check transcripts/simple",
 		Description: "Exit codes: 0 no error was found (warnings alone are 0), 1 the tool failed,\n" +
-			"2 usage, 3 a finding has severity error.",
-		Commands: []*cli.Command{checkCommand(), fmtCommand(), rulesCommand()},
+			"2 usage, 3 a finding has severity error, or two transcripts differ.",
+		Commands: []*cli.Command{checkCommand(), fmtCommand(), diffCommand(), showCommand(), rulesCommand()},
 	}
 	return tool.Main(app, args, stdin, stdout, stderr)
 }

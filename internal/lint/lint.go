@@ -19,46 +19,29 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
-// Severity says how bad a finding is.
-type Severity string
-
-// Only an Error makes a transcript unfit. A Warning is worth a reviewer's
-// look, an Info is advice.
-const (
-	Error   Severity = "error"
-	Warning Severity = "warning"
-	Info    Severity = "info"
-)
-
-// Finding is one thing that a rule found.
-type Finding struct {
-	Rule     string   `json:"rule"` // id, such as "TL001"
-	Severity Severity `json:"severity"`
-	File     string   `json:"file"`
-	Line     int      `json:"line"`           // 1-based
-	Path     string   `json:"path,omitempty"` // place in the line, such as "frame.params.cwd"; "" is the whole line
-	Message  string   `json:"message"`
-	Hint     string   `json:"hint,omitempty"` // what to do about it
-}
-
-// String returns "file:line: severity rule message", with the place in the
-// line and the hint where there are any.
-func (f Finding) String() string {
-	s := fmt.Sprintf("%s:%d: %s %s ", f.File, f.Line, f.Severity, f.Rule)
-	if f.Path != "" {
-		s += "at " + f.Path + ": "
-	}
-	s += f.Message
-	if f.Hint != "" {
-		s += " (" + f.Hint + ")"
-	}
-	return s
-}
-
 // Options say how to check. The zero value runs every rule.
 type Options struct {
 	Disable []string  // ids of rules to leave out
 	Now     time.Time // what a capture time is compared with; zero means the clock
+
+	// MaxAge is how old a recording may get; zero means 180 days, less than
+	// zero any age.
+	MaxAge time.Duration
+	// Current names the version of each provider that recordings are made
+	// with today; a provider that is not named is not compared.
+	Current map[string]string
+	// Gates are the labels at which something outside the file holds its
+	// replay.
+	Gates []Gate
+	// Corpus knows the transcripts that belong together; nil means the file
+	// stands alone. It is filled by Check.
+	Corpus *Corpus
+}
+
+// Gate is one label that a replay is held at.
+type Gate struct {
+	Label string // as --hold takes it: "turn/completed" or "turn/completed#2"
+	From  string // who says so, such as a scenario's file
 }
 
 // Check reads a transcript from r and returns what the rules find in it, in
@@ -72,27 +55,48 @@ func Check(name string, r io.Reader, opts Options) ([]Finding, error) {
 	if err := c.read(r); err != nil {
 		return nil, err
 	}
+	c.sort()
+	fingerprints(c.findings)
+	c.suppress()
+	n := len(c.findings)
+	for _, k := range c.checkers {
+		if k.last != nil {
+			k.last()
+		}
+	}
+	if len(c.findings) > n {
+		fingerprints(c.findings[n:])
+		c.sort()
+	}
+	return c.findings, nil
+}
+
+func (c *run) sort() {
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Rule, b.Rule))
 	})
-	return c.findings, nil
 }
 
 // run is the check of one file.
 type run struct {
 	name     string
 	now      time.Time
+	opts     Options
+	unused   []string // fingerprints of metadata.lint.suppress that fit nothing
 	checkers []checker
 	findings []Finding
 
-	flavor *flavors.Flavor  // nil when the protocol is not known
-	hdr    *envelope.Header // nil when the header is broken
-	sums   lineSums
-	crlf   int
-	last   int // line of the last entry or bad line
-	talk   conversation
-	dead   []*request // at the end: requests left unanswered
-	lost   []*step    // at the end: outbound responses to nothing
+	flavor  *flavors.Flavor  // nil when the protocol is not known
+	hdr     *envelope.Header // nil when the header is broken
+	sums    lineSums
+	crlf    int
+	texts   *texts
+	secrets []string // reported already
+	broken  bool     // a line could not be read
+	last    int      // line of the last entry or bad line
+	talk    conversation
+	dead    []*request // at the end: requests left unanswered
+	lost    []*step    // at the end: outbound responses to nothing
 }
 
 // checker is one rule at work on one file. Each function may be nil. They are
@@ -101,7 +105,9 @@ type checker struct {
 	syntax func(*envelope.SyntaxError)
 	header func(*envelope.Header)
 	entry  func(*step)
+	text   func(*text) // every distinct string and stream
 	end    func()
+	last   func() // after suppression
 }
 
 // report adds a finding of one rule.
@@ -113,7 +119,7 @@ func newRun(name string, opts Options) (*run, error) {
 			return nil, fmt.Errorf("unknown rule %q", id)
 		}
 	}
-	c := &run{name: name, now: opts.Now}
+	c := &run{name: name, now: opts.Now, opts: opts}
 	if c.now.IsZero() {
 		c.now = time.Now()
 	}
@@ -142,6 +148,7 @@ func (c *run) read(r io.Reader) error {
 		c.hdr, c.last = h, h.Line
 		c.flavor, _ = flavors.ByProtocol(h.Protocol)
 		c.talk.flavor = c.flavor
+		c.startTexts()
 		for _, k := range c.checkers {
 			if k.header != nil {
 				k.header(h)
@@ -167,6 +174,12 @@ func (c *run) read(r io.Reader) error {
 				k.entry(s)
 			}
 		}
+		if c.texts != nil {
+			c.texts.entry(s)
+		}
+	}
+	if c.texts != nil {
+		c.texts.flush()
 	}
 	c.crlf = rd.CRLF()
 	c.sums.close()
@@ -189,6 +202,7 @@ func (c *run) bad(err error) error {
 		return err
 	}
 	c.last = syn.Line
+	c.broken = true
 	c.talk.gap = true
 	for _, k := range c.checkers {
 		if k.syntax != nil {
@@ -196,4 +210,24 @@ func (c *run) bad(err error) error {
 		}
 	}
 	return nil
+}
+
+// startTexts begins to show strings to the rules that look at them.
+func (c *run) startTexts() {
+	var shows []func(*text)
+	for _, k := range c.checkers {
+		if k.text != nil {
+			shows = append(shows, k.text)
+		}
+	}
+	if len(shows) == 0 {
+		return
+	}
+	c.texts = newTexts(func(t *text) {
+		for _, show := range shows {
+			show(t)
+		}
+	})
+	c.texts.flavor = c.flavor
+	c.texts.value(c.hdr.Line, "metadata", c.hdr.Metadata)
 }

@@ -39,7 +39,7 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed := map[string]bool{"TL003": true, "TL004": true, "TL007": true, "TL009": true, "TL033": true}
+	allowed := map[string]bool{"TL003": true, "TL004": true, "TL007": true, "TL009": true, "TL033": true, "TL035": true}
 	for _, file := range files {
 		f, err := os.Open(file)
 		if err != nil {
@@ -148,7 +148,8 @@ func TestCheckReturnsReadErrors(t *testing.T) {
 	}
 }
 
-// TestStreaming checks a transcript much larger than what may be held.
+// TestStreaming checks a transcript much larger than what may be held. The
+// compiled rules of gitleaks take some 20 MiB.
 func TestStreaming(t *testing.T) {
 	const size = 100 << 20
 	entry := `{"type":"emit_inbound","label":"d","frame":{"method":"item/agentMessage/delta","params":{"delta":"` + strings.Repeat("x", 4000) + `"}}}` + "\n"
@@ -161,7 +162,7 @@ func TestStreaming(t *testing.T) {
 	if err != nil || len(found) > 0 {
 		t.Fatalf("Check: %v, %v", found, err)
 	}
-	if peak.most > 32<<20 {
+	if peak.most > 64<<20 {
 		t.Errorf("heap grew to %d MiB for a file of %d MiB", peak.most>>20, size>>20)
 	}
 }
@@ -292,7 +293,7 @@ func TestDocumentedExample(t *testing.T) {
 	if !ok || strings.Count(example, "\n") < 5 {
 		t.Fatalf("no example in docs/format.md")
 	}
-	if got, _ := checkText(t, "example", []byte(example)); got != "" {
+	if got, _ := checkText(t, "example", []byte(example), Options{Now: now, Disable: []string{"TL035"}}); got != "" {
 		t.Errorf("the example has findings:\n%s", got)
 	}
 }

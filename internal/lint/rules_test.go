@@ -22,12 +22,39 @@ var now = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 
 // sample is one file of testdata/bad: a transcript with what must be found in
 // it, and one in which nothing is. A line "transform: crlf" or "transform:
-// chop" of the comment changes the bad one's line ends.
+// chop" of the comment changes the bad one's line ends; "gate: LABEL" and
+// "current: NAME=VERSION" are options; "before: same" puts the bad transcript
+// into the corpus first, under another scenario, "before: other" another
+// conversation under the same one.
 type sample struct {
 	file      string
 	archive   *txtar.Archive
 	bad, good []byte
 	want      string
+	opts      Options
+	before    string
+}
+
+// options are those of the sample, with a corpus of its own where it needs one.
+func (s sample) options(t *testing.T) Options {
+	t.Helper()
+	o := s.opts
+	o.Now = now
+	text := string(s.bad)
+	switch s.before {
+	case "":
+		return o
+	case "same":
+		text = strings.Replace(text, `"scenario":"`, `"scenario":"first-`, 1)
+		text = strings.ReplaceAll(text, "T-2", "T-1")
+	case "other":
+		text = strings.ReplaceAll(text, "initialize", "something/else")
+	}
+	o.Corpus = &Corpus{}
+	if _, err := Check("first", strings.NewReader(text), o); err != nil {
+		t.Fatal(err)
+	}
+	return o
 }
 
 func samples(t *testing.T) []sample {
@@ -52,14 +79,26 @@ func samples(t *testing.T) []sample {
 		case strings.Contains(comment, "transform: chop"):
 			s.bad = bytes.TrimSuffix(s.bad, []byte("\n"))
 		}
+		for line := range strings.Lines(string(a.Comment)) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+			switch name {
+			case "gate":
+				s.opts.Gates = append(s.opts.Gates, Gate{value, "scenario.yaml"})
+			case "current":
+				provider, version, _ := strings.Cut(value, "=")
+				s.opts.Current = map[string]string{provider: version}
+			case "before":
+				s.before = value
+			}
+		}
 		all = append(all, s)
 	}
 	return all
 }
 
-func checkText(t *testing.T, name string, transcript []byte) (string, []Finding) {
+func checkText(t *testing.T, name string, transcript []byte, opts Options) (string, []Finding) {
 	t.Helper()
-	found, err := Check(name, bytes.NewReader(transcript), Options{Now: now})
+	found, err := Check(name, bytes.NewReader(transcript), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +112,7 @@ func checkText(t *testing.T, name string, transcript []byte) (string, []Finding)
 func TestSamples(t *testing.T) {
 	for _, s := range samples(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(s.file), ".txtar"), func(t *testing.T) {
-			got, _ := checkText(t, "bad", s.bad)
+			got, _ := checkText(t, "bad", s.bad, s.options(t))
 			if *update {
 				s.archive.Files[1].Data = []byte(got)
 				if err := os.WriteFile(s.file, txtar.Format(s.archive), 0o644); err != nil {
@@ -82,7 +121,7 @@ func TestSamples(t *testing.T) {
 			} else if d := cmp.Diff(s.want, got); d != "" {
 				t.Errorf("findings (-want +got):\n%s", d)
 			}
-			if got, _ := checkText(t, "good", s.good); got != "" {
+			if got, _ := checkText(t, "good", s.good, s.options(t)); got != "" {
 				t.Errorf("the good transcript has findings:\n%s", got)
 			}
 		})
@@ -107,12 +146,14 @@ func TestEveryRule(t *testing.T) {
 	}
 	for _, s := range samples(t) {
 		id := filepath.Base(s.file)[:len("TL000")]
-		_, found := checkText(t, "bad", s.bad)
+		_, found := checkText(t, "bad", s.bad, s.options(t))
 		is := func(f Finding) bool { return f.Rule == id }
 		if !slices.ContainsFunc(found, is) {
 			t.Errorf("%s: rule %s finds nothing", s.file, id)
 		}
-		found, err := Check("bad", bytes.NewReader(s.bad), Options{Now: now, Disable: []string{id}})
+		opts := s.options(t)
+		opts.Disable = []string{id}
+		found, err := Check("bad", bytes.NewReader(s.bad), opts)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,6 +40,8 @@ type walker struct {
 	b     []byte
 	path  []byte
 	found []stringAt
+	want  int    // offset of the string whose path is asked for; 0 is none
+	hit   []byte // its path
 }
 
 func (w *walker) value(i int) int {
@@ -47,6 +49,7 @@ func (w *walker) value(i int) int {
 	switch b[i] {
 	case '"':
 		end := envelope.SkipString(b, i)
+		w.look(i)
 		w.keep(b[i:end], false)
 		return end
 	case '{':
@@ -54,6 +57,7 @@ func (w *walker) value(i int) int {
 			end := envelope.SkipString(b, i)
 			n := len(w.path)
 			w.path = append(append(w.path, '.'), pathKey(envelope.Unquote(b[i:end]))...)
+			w.look(i)
 			w.keep(b[i:end], true)
 			i = w.comma(w.value(envelope.SkipSpace(b, envelope.SkipSpace(b, end)+1)))
 			w.path = w.path[:n]
@@ -79,6 +83,13 @@ func (w *walker) comma(i int) int {
 		i = envelope.SkipSpace(w.b, i+1)
 	}
 	return i
+}
+
+// look keeps the path of the string that is asked for.
+func (w *walker) look(i int) {
+	if w.want > 0 && i == w.want {
+		w.hit = append([]byte(nil), w.path...)
+	}
 }
 
 func (w *walker) keep(quoted []byte, key bool) {

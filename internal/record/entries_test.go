@@ -5,11 +5,12 @@ import (
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 	"github.com/replaypeer/replaypeer/pkg/flavors"
+	"github.com/replaypeer/replaypeer/pkg/redact"
 )
 
 // What a provider was started with is part of some flavors' frames.
 func TestArgumentsReachTheCodec(t *testing.T) {
-	tr := newTranslator(&Options{Flavor: flavors.Claude}, []string{"--model=m"})
+	tr := newTranslator(&Options{Flavor: flavors.Claude}, []string{"--model=m"}, redact.New(redact.Config{}))
 	got := tr.entries(message{from: fromClient, line: []byte(`{"type":"control_request","request_id":"a","request":{"subtype":"initialize"}}` + "\n")})
 	if len(got) != 1 {
 		t.Fatalf("%d entries", len(got))

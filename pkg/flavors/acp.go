@@ -45,6 +45,12 @@ var ACP = &Flavor{
 		{envelope.Out, "tool_call/cancel", "params.toolCallId"},
 		{envelope.Out, "terminal/cancel", "params.terminalId"},
 	},
+	Streams: []Stream{{
+		Dir: envelope.In, Method: "session/update", Path: "params.update.content.text",
+		Key: []string{"params.sessionId", "params.update.sessionUpdate"},
+	}},
+	Threads: acpThreads,
+	Pieces:  acpPieces,
 	Volatile: []Place{
 		{envelope.In, "*", "id"}, // a UUID with some agents
 		{envelope.In, "*", "**.sessionId"},

@@ -159,6 +159,18 @@ type Flavor struct {
 	// Ends lists inbound frames after which the value at Path is over.
 	Ends []Place
 
+	// Streams lists the texts that arrive in pieces, one per frame. Redaction
+	// reads them joined.
+	Streams []Stream
+	// Threads lists the places where a frame says which thread of conversation
+	// it belongs to: frames of one thread keep their order, those of several
+	// may come in any.
+	Threads []Place
+
+	// Pieces lists the places of a text that a provider sends in pieces, cut
+	// differently each time.
+	Pieces []Place
+
 	// VersionArgs makes the provider's own binary print its version.
 	VersionArgs []string
 
@@ -185,6 +197,16 @@ type Place struct {
 	// Path is a path below the frame in which "*" is any key or index and a
 	// leading "**." any depth: "params.thread.id", "**.startedAtMs".
 	Path string
+}
+
+// Stream names the place of a text that arrives in pieces. Paths are gjson's,
+// below the frame.
+type Stream struct {
+	Dir    envelope.Direction
+	Method string      // the frame's method or type; "*" for any
+	Path   string      // of the piece, a string
+	Key    []string    // paths whose values together tell which text it is
+	Ends   [][2]string // method and path of what ends the texts whose first key has that value
 }
 
 // Launch is how a provider process was started, as far as a codec cares.

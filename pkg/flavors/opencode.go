@@ -58,6 +58,12 @@ var OpenCode = &Flavor{
 		{envelope.In, "question.rejected", "event.properties.requestID"},
 		{envelope.In, "session.deleted", "event.properties.info.id"},
 	},
+	Streams: []Stream{{
+		Dir: envelope.In, Method: "sdk.event", Path: "event.properties.delta",
+		Key: []string{"event.properties.partID", "event.properties.field"}, Ends: [][2]string{{"sdk.event", "event.properties.part.id"}},
+	}},
+	Threads: openCodeThreads,
+	Pieces:  openCodePieces,
 	Volatile: []Place{
 		// Ids: a prefix, the time, and chance.
 		{envelope.In, "*", "**.id"},

@@ -1,0 +1,90 @@
+package lint
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
+)
+
+// Corpus is what several transcripts that belong together are compared by. It
+// holds a checksum and a name per file. Not safe for concurrent use.
+type Corpus struct {
+	talks map[[sha256.Size]byte]string // what was said, to the first file
+	names map[[3]string]string         // provider, protocol and scenario, to the first file
+}
+
+// first returns the file that was met before under the key, or "" and
+// remembers this one.
+func first[K comparable](m *map[K]string, key K, file string) string {
+	if *m == nil {
+		*m = map[K]string{}
+	}
+	if before, ok := (*m)[key]; ok && before != file {
+		return before
+	}
+	(*m)[key] = file
+	return ""
+}
+
+func checkSameName(c *run, found report) checker {
+	return checker{header: func(h *envelope.Header) {
+		if c.opts.Corpus == nil {
+			return
+		}
+		key := [3]string{h.Provider, h.Protocol, h.Scenario}
+		if before := first(&c.opts.Corpus.names, key, c.name); before != "" {
+			found(h.Line, "scenario", "name the scenario for what it shows", "%s has the same provider, protocol and scenario", before)
+		}
+	}}
+}
+
+func checkSameTalk(c *run, found report) checker {
+	if c.opts.Corpus == nil {
+		return checker{}
+	}
+	sum := sha256.New()
+	n := 0
+	return checker{
+		entry: func(s *step) {
+			n++
+			addSteady(sum, c.flavor, s)
+		},
+		end: func() {
+			if n == 0 || c.broken || c.hdr == nil {
+				return
+			}
+			addPart(sum, []byte(c.hdr.Protocol))
+			addPart(sum, []byte(c.hdr.Version))
+			if before := first(&c.opts.Corpus.talks, [sha256.Size]byte(sum.Sum(nil)), c.name); before != "" {
+				found(c.hdr.Line, "", "remove one", "the conversation is the same as that of %s", before)
+			}
+		},
+	}
+}
+
+// addSteady adds an entry without the values that differ in every recording.
+func addSteady(sum hash.Hash, flavor *flavors.Flavor, s *step) {
+	addPart(sum, []byte{byte(s.dir)})
+	if e, ok := s.entry.(*envelope.RuntimeExit); ok {
+		addPart(sum, []byte(e.Status))
+		return
+	}
+	at := 0
+	if s.frame != nil {
+		for _, v := range flavors.Spans(flavor.Volatile, s.dir, *s.frame) {
+			addPart(sum, s.raw[at:v[0]])
+			at = v[1]
+		}
+	}
+	addPart(sum, s.raw[at:])
+}
+
+func addPart(sum hash.Hash, b []byte) {
+	var n [8]byte
+	binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
+	sum.Write(n[:])
+	sum.Write(b)
+}

@@ -1,0 +1,207 @@
+package lint
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
+)
+
+// checkExtension looks at transcripts that say they are for other agents, too:
+// by metadata.retarget, a list of them, or by a provider that stands for any.
+func checkExtension(c *run, found report) checker {
+	var fits []func(flavors.Frame) error
+	told := map[string]bool{}
+	return checker{
+		header: func(h *envelope.Header) {
+			var m struct {
+				Retarget []string `json:"retarget"`
+			}
+			_ = json.Unmarshal(h.Metadata, &m) // another shape is no list of agents
+			if h.Protocol == flavors.ACP.Protocol && h.Provider == flavors.ACP.Providers[0] {
+				m.Retarget = append(m.Retarget, flavors.ACP.Providers[1:]...)
+			}
+			for _, as := range m.Retarget {
+				fit, err := flavors.Retarget(h, as)
+				if err != nil {
+					found(h.Line, "metadata.retarget", "", "%v", err)
+					continue
+				}
+				fits = append(fits, fit)
+			}
+		},
+		entry: func(s *step) {
+			if s.frame == nil || told[s.frame.Method] {
+				return
+			}
+			for _, fit := range fits {
+				if err := fit(*s.frame); err != nil {
+					told[s.frame.Method] = true
+					found(s.line, "frame.method", "", "%v", err)
+					return
+				}
+			}
+		},
+	}
+}
+
+// family is how the frames of a protocol name child threads.
+type family struct {
+	what     string
+	children []flavors.Place // inbound, values that must be introduced
+	births   []flavors.Place // both ways, where they are
+}
+
+func in(path string) flavors.Place  { return flavors.Place{Dir: envelope.In, Method: "*", Path: path} }
+func out(path string) flavors.Place { return flavors.Place{Dir: envelope.Out, Method: "*", Path: path} }
+
+var families = map[string]family{
+	"codex.app-server": {
+		what: "thread",
+		children: []flavors.Place{
+			in("params.threadId"), in("params.thread.parentThreadId"), in("params.item.senderThreadId"),
+		},
+		births: []flavors.Place{
+			in("result.thread.id"), in("params.thread.id"), in("**.receiverThreadIds.*"), in("**.agentThreadId"),
+			in("result.reviewThreadId"), in("result.data.*.id"), out("params.threadId"),
+		},
+	},
+	"claude-agent-sdk.query": {
+		what:     "tool use",
+		children: []flavors.Place{in("parent_tool_use_id")},
+		births:   []flavors.Place{in("message.content.*.id"), in("event.content_block.id"), in("tool_use_id"), in("options.toolUseID")},
+	},
+	"opencode-sdk.sse": {
+		what:     "session",
+		children: []flavors.Place{in("event.properties.sessionID"), in("event.properties.part.sessionID"), in("event.properties.info.sessionID")},
+		births: []flavors.Place{
+			in("data.id"), in("data.*.id"), in("event.properties.info.id"), in("**.metadata.sessionId"), in("**.metadata.sessionID"), out("input.sessionID"),
+			out("input.id"),
+		},
+	},
+	"acp.ndjson-jsonrpc": {
+		what:     "session",
+		children: []flavors.Place{in("**.parentSessionId")},
+		births:   []flavors.Place{in("result.sessionId"), in("params.sessionId"), out("params.sessionId")},
+	},
+}
+
+// checkChild reports at the end of the file: a child may speak before the
+// frame that introduces it.
+func checkChild(c *run, found report) checker {
+	type child struct {
+		id   string
+		line int
+		path string
+	}
+	var children []child
+	seen, born := map[string]bool{}, map[string]bool{}
+	return checker{
+		entry: func(s *step) {
+			if s.frame == nil {
+				return
+			}
+			f := families[c.flavor.Protocol]
+			eachText(f.births, s, func(id, _ string) { born[id] = true })
+			eachText(f.children, s, func(id, path string) {
+				if !seen[id] {
+					seen[id] = true
+					children = append(children, child{id, s.line, path})
+				}
+			})
+		},
+		end: func() {
+			if len(born) == 0 && c.flavor != nil && c.flavor != flavors.Claude {
+				return // an excerpt, which introduces nobody
+			}
+			for _, k := range children {
+				if !born[k.id] && !c.broken && !c.talk.gap {
+					found(k.line, "frame."+k.path, "", "%s %s is introduced by no frame", families[c.flavor.Protocol].what, k.id)
+				}
+			}
+		},
+	}
+}
+
+// eachText calls fn with every string that stands at one of the places.
+func eachText(places []flavors.Place, s *step, fn func(text, path string)) {
+	for i := range places {
+		for _, at := range flavors.Spans(places[i:i+1], s.dir, *s.frame) {
+			if s.raw[at[0]] == '"' {
+				fn(envelope.Unquote(s.raw[at[0]:at[1]]), strings.TrimPrefix(places[i].Path, "**."))
+			}
+		}
+	}
+}
+
+// checkEarlyName looks for requests that name what the provider only says
+// after them: a replay refuses those, as a provider would.
+func checkEarlyName(c *run, found report) checker {
+	type use struct {
+		line   int
+		path   string
+		method string
+	}
+	early := map[string]use{}
+	said := map[string]bool{}
+	var order []string
+	first := map[string]int{}
+	return checker{
+		entry: func(s *step) {
+			if s.frame == nil {
+				return
+			}
+			if s.dir == envelope.Out {
+				eachText(c.flavor.References, s, func(id, path string) {
+					if _, ok := early[id]; !ok && !said[id] && id != "" && len(marks(id)) == 0 {
+						early[id] = use{s.line, path, s.frame.Method}
+						order = append(order, id)
+					}
+				})
+				for _, t := range walkAll(s.raw) {
+					if _, waits := early[t]; !waits {
+						said[t] = true // the client knows it by itself
+					}
+				}
+				return
+			}
+			for _, t := range walkAll(s.raw) {
+				if _, waits := early[t]; waits && first[t] == 0 {
+					first[t] = s.line
+				}
+				said[t] = true
+			}
+		},
+		end: func() {
+			for _, id := range order {
+				// A thread or session may be one of an earlier run, resumed.
+				if u := early[id]; first[id] > 0 && !resumes(u.method, u.path) {
+					found(u.line, "frame."+u.path, "", "%s names %s, which the provider says only in line %d", u.method, id, first[id])
+				}
+			}
+		},
+	}
+}
+
+func resumes(method, path string) bool {
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	return slices.Contains([]string{"threadId", "sessionID", "sessionId", "agentId", "resumeSessionAt"}, last) || strings.Contains(method, "resume")
+}
+
+// walkAll returns the short strings of a frame, ids among them.
+func walkAll(raw []byte) (texts []string) {
+	for i := 0; i < len(raw); {
+		if raw[i] != '"' {
+			i++
+			continue
+		}
+		end := envelope.SkipString(raw, i)
+		if n := end - i; n > 4 && n <= 130 {
+			texts = append(texts, envelope.Unquote(raw[i:end]))
+		}
+		i = end
+	}
+	return texts
+}

@@ -1,0 +1,66 @@
+package lint
+
+import (
+	"regexp"
+	"strings"
+)
+
+var (
+	email = regexp.MustCompile(`[A-Za-z0-9][A-Za-z0-9._%+-]*@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}`)
+	// nobody are domains and ends of domains that are no one's mail.
+	nobody = regexp.MustCompile(`(?i)@(?:.*\.)?(?:example\.(?:com|org|net)|example|test|invalid|localhost|local|noreply\.github\.com|png|jpe?g|gif|svg|webp|m?[jt]sx?|json|md|go|py|rs|css|html|ya?ml|toml|txt|sh|so|dll)$`)
+	// machine are accounts that are no person's.
+	machine = regexp.MustCompile(`(?i)^(?:git|noreply|no-reply|donotreply|bot|support|info)@`)
+
+	privateHost = regexp.MustCompile(`(?i)\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:local|lan|internal|corp|intranet|home\.arpa)\b(?:[^a-z0-9_./(-]|$)`)
+	privateIP   = regexp.MustCompile(`(?:^|[^0-9.])((?:10\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.\d{1,3}\.\d{1,3})(?:$|[^0-9.])`)
+	personsMac  = regexp.MustCompile(`(?i)\b[a-z]+s?-(?:macbook|mbp|imac|mac-?mini|laptop|desktop|thinkpad|pc)(?:-[a-z0-9-]+)?\b`)
+	hostKey     = regexp.MustCompile(`(?i)^(?:serverName|host_?name|machine_?name|computer_?name|node_?name)$`)
+	plainHost   = regexp.MustCompile(`(?i)^(?:localhost|127\.|::1|0\.0\.0\.0|recorder|host|hostname|redacted|example|test|api\.|www\.)|[<\s]|\.(?:com|org|net|dev|io|ai)$`)
+)
+
+func checkEmail(_ *run, found report) checker {
+	told := map[string]bool{}
+	return checker{text: func(t *text) {
+		if strings.IndexByte(t.body, '@') < 0 {
+			return
+		}
+		for _, at := range email.FindAllStringIndex(t.body, -1) {
+			m := t.body[at[0]:at[1]]
+			if told[m] || nobody.MatchString(m) || machine.MatchString(m) || at[0] > 0 && strings.IndexByte(":/@", t.body[at[0]-1]) >= 0 {
+				continue
+			}
+			told[m] = true
+			found(t.line, t.path(), "redact it", "e-mail address %s", m)
+		}
+	}}
+}
+
+func checkHost(_ *run, found report) checker {
+	told := map[string]bool{}
+	return checker{text: func(t *text) {
+		tell := func(host string) {
+			host = strings.TrimRight(host, ` ,;:"'`+"`)]}\n\t")
+			if host != "" && !told[host] && !plainHost.MatchString(host) {
+				told[host] = true
+				found(t.line, t.path(), "redact it", "host of the recording's network: %s", host)
+			}
+		}
+		if hostKey.MatchString(t.key) && !strings.Contains(t.body, "/") {
+			tell(t.body)
+		}
+		if strings.IndexByte(t.body, '.') >= 0 {
+			for _, m := range privateHost.FindAllString(t.body, -1) {
+				tell(m)
+			}
+			for _, m := range privateIP.FindAllStringSubmatch(t.body, -1) {
+				tell(m[1])
+			}
+		}
+		if strings.IndexByte(t.body, '-') >= 0 {
+			for _, m := range personsMac.FindAllString(t.body, -1) {
+				tell(m)
+			}
+		}
+	}}
+}

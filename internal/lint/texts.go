@@ -1,0 +1,366 @@
+package lint
+
+import (
+	"bytes"
+	"encoding/base64"
+	"hash/maphash"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
+)
+
+// text is one string that rules about contents look at: of a frame, of
+// metadata, or put together from the pieces of a stream.
+type text struct {
+	line int
+	body string
+	key  string // the key it stands under, or is
+	via  string // how it was found in the string at its place: "base64", "json", …; "" for the string itself
+
+	root string // of the path
+	raw  []byte // the value it stands in; nil for a stream
+	at   int    // offset of its string in raw
+}
+
+// path is where the text's string stands.
+func (t *text) path() string {
+	if t.raw == nil {
+		return t.root
+	}
+	return pathOf(t.root, t.raw, t.at)
+}
+
+// most distinct strings are remembered; then a string may be looked at again.
+const mostSeen = 1 << 18
+
+// most of a stream that is held, and how much of it is kept when it is cut.
+const (
+	mostStream  = 32 << 10
+	keepStream  = 512
+	mostStreams = 256
+)
+
+// texts shows every distinct string once, and every stream as a whole, to the
+// rules. Its memory is bounded, however long the file.
+type texts struct {
+	show    func(*text)
+	flavor  *flavors.Flavor
+	seed    maphash.Seed
+	seen    map[uint64]struct{}
+	streams map[uint64]*stream
+	order   []uint64 // of streams, oldest first
+}
+
+func newTexts(show func(*text)) *texts {
+	return &texts{show: show, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}, streams: map[uint64]*stream{}}
+}
+
+// once says whether the bytes, under the key, are met for the first time.
+func (x *texts) once(key, b []byte) bool {
+	h := maphash.Bytes(x.seed, b)
+	if secretKeyBytes(key) {
+		h ^= maphash.Bytes(x.seed, key)
+	}
+	if _, ok := x.seen[h]; ok {
+		return false
+	}
+	if len(x.seen) >= mostSeen {
+		clear(x.seen)
+	}
+	x.seen[h] = struct{}{}
+	return true
+}
+
+// entry shows what is new in an entry.
+func (x *texts) entry(s *step) {
+	if e, ok := s.entry.(*envelope.RuntimeExit); ok {
+		if e.Error != nil {
+			x.value(s.line, "error", e.Error)
+		}
+		x.flush()
+		return
+	}
+	x.value(s.line, "frame", s.raw)
+	x.pieces(s)
+}
+
+// value shows the strings of a JSON value, keys among them.
+func (x *texts) value(line int, root string, raw []byte) {
+	var key []byte
+	for i := 0; i < len(raw); {
+		switch raw[i] {
+		case '"':
+		case ':', ' ', '\t':
+			i++
+			continue
+		case '{', ',', '}':
+			key = nil
+			i++
+			continue
+		default: // an array's strings stand under the array's key
+			i++
+			continue
+		}
+		end := envelope.SkipString(raw, i)
+		quoted := raw[i:end]
+		isKey := colon(raw, end) > 0
+		if len(quoted) >= minText+2 && x.once(key, quoted) {
+			t := &text{line: line, body: envelope.Unquote(quoted), root: root, raw: raw, at: i}
+			if key != nil {
+				t.key = envelope.Unquote(key)
+			}
+			x.unwrap(t, 3)
+		}
+		if isKey {
+			key = quoted
+		}
+		i = end
+	}
+}
+
+// minText is the length below which nothing of interest fits.
+const minText = 6
+
+// unwrap shows a text and what it holds in other forms: JSON in a string,
+// escapes of JSON and of URLs, base64.
+func (x *texts) unwrap(t *text, depth int) {
+	x.show(t)
+	if depth == 0 || len(t.body) < 12 {
+		return
+	}
+	deeper := func(via, key, body string) {
+		if len(body) < minText || body == t.body || !x.once(nil, []byte(via+body)) {
+			return
+		}
+		inner := *t
+		inner.body, inner.key, inner.via = body, key, via
+		x.unwrap(&inner, depth-1)
+	}
+	b := strings.TrimSpace(t.body)
+	switch {
+	case len(b) > 1 && (b[0] == '{' || b[0] == '[') && envelope.Valid([]byte(b)):
+		nested([]byte(b), func(key, body string) { deeper("json", key, body) })
+	case strings.IndexByte(b, '\\') >= 0:
+		deeper("escapes", t.key, unescape(b))
+	}
+	if strings.IndexByte(b, '%') >= 0 {
+		if plain, err := url.PathUnescape(b); err == nil {
+			deeper("url", t.key, plain)
+		}
+	}
+	eachRun(b, 16, func(run string, _ int) {
+		if plain := decode64(run); plain != "" {
+			deeper("base64", t.key, plain)
+		}
+	})
+}
+
+// colon returns the offset of the colon after a key that ends at i, 0 where
+// the string is no key.
+func colon(raw []byte, i int) int {
+	for ; i < len(raw); i++ {
+		switch raw[i] {
+		case ':':
+			return i
+		case ' ', '\t', '\r', '\n':
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
+// nested calls fn with the strings of valid JSON and the keys they stand
+// under.
+func nested(raw []byte, fn func(key, body string)) {
+	key := ""
+	for i := 0; i < len(raw); {
+		if raw[i] != '"' {
+			if raw[i] == ',' || raw[i] == '{' {
+				key = ""
+			}
+			i++
+			continue
+		}
+		end := envelope.SkipString(raw, i)
+		body := envelope.Unquote(raw[i:end])
+		fn(key, body)
+		if colon(raw, end) > 0 {
+			key = body
+		}
+		i = end
+	}
+}
+
+// unescape undoes JSON's escapes in text that need not be a whole string.
+func unescape(s string) string {
+	return envelope.Unquote(append(append([]byte{'"'}, strings.TrimRight(s, `\`)...), '"'))
+}
+
+func runByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
+}
+
+// eachRun calls fn with the runs of base64's letters, padding included.
+func eachRun(s string, least int, fn func(run string, at int)) {
+	for i := 0; i < len(s); {
+		if !runByte(s[i]) {
+			i++
+			continue
+		}
+		start := i
+		for i < len(s) && runByte(s[i]) {
+			i++
+		}
+		end := i
+		for i < len(s) && s[i] == '=' && i < end+2 {
+			i++
+		}
+		if end-start >= least {
+			fn(s[start:i], start)
+		}
+	}
+}
+
+// decode64 decodes base64 of either alphabet that holds text, "" else.
+func decode64(run string) string {
+	body := strings.TrimRight(run, "=")
+	if len(body) > mostStream || len(body)%4 == 1 {
+		return ""
+	}
+	enc := base64.RawStdEncoding
+	if strings.ContainsAny(body, "-_") {
+		enc = base64.RawURLEncoding
+	}
+	b, err := enc.DecodeString(body)
+	if err != nil || !utf8.Valid(b) {
+		return ""
+	}
+	for _, c := range b {
+		if c < 0x20 && c != '\n' && c != '\r' && c != '\t' || c == 0x7f {
+			return ""
+		}
+	}
+	return string(b)
+}
+
+// pathOf is the path of the string at an offset of valid JSON.
+func pathOf(root string, raw []byte, at int) string {
+	w := walker{b: raw, path: []byte(root), want: at}
+	w.value(envelope.SkipSpace(raw, 0))
+	if w.hit == nil {
+		return root
+	}
+	return string(w.hit)
+}
+
+// stream is a text that comes in pieces.
+type stream struct {
+	line   int // of the first piece that is held
+	path   string
+	key    string
+	buf    []byte
+	pieces int
+}
+
+// streamIDs are keys whose values tell one stream from another.
+var streamIDs = map[string]bool{
+	`"threadId"`: true, `"turnId"`: true, `"itemId"`: true, `"sessionId"`: true, `"session_id"`: true, `"sessionID"`: true,
+	`"messageID"`: true, `"messageId"`: true, `"partID"`: true, `"toolCallId"`: true, `"callId"`: true, `"runId"`: true,
+	`"parent_tool_use_id"`: true, `"processId"`: true, `"method"`: true, `"type"`: true, `"sessionUpdate"`: true, `"stream"`: true,
+}
+
+// pieces adds the pieces of streams that a frame holds.
+func (x *texts) pieces(s *step) {
+	e, ok := s.entry.(*envelope.EmitInbound)
+	if !ok {
+		return
+	}
+	if e.Channel == envelope.Stderr || e.Channel == envelope.Stdout {
+		x.piece(maphash.String(x.seed, string(e.Channel)), s.line, "frame", "", s.raw)
+		return
+	}
+	if s.frame == nil || len(x.flavor.Pieces) == 0 {
+		return
+	}
+	for i := range x.flavor.Pieces {
+		p := x.flavor.Pieces[i : i+1]
+		for _, at := range flavors.Spans(p, s.dir, *s.frame) {
+			if s.raw[at[0]] == '"' {
+				x.piece(x.streamOf(s, i), s.line, "frame."+p[0].Path, p[0].Path[strings.LastIndexByte(p[0].Path, '.')+1:], s.raw[at[0]:at[1]])
+			}
+		}
+	}
+}
+
+// streamOf names the stream of a frame.
+func (x *texts) streamOf(s *step, place int) uint64 {
+	var h maphash.Hash
+	h.SetSeed(x.seed)
+	h.WriteByte(byte(place))
+	raw := s.raw
+	for i := 0; i < len(raw); {
+		if raw[i] != '"' {
+			i++
+			continue
+		}
+		end := envelope.SkipString(raw, i)
+		if next := colon(raw, end); next > 0 && streamIDs[string(raw[i:end])] {
+			from := envelope.SkipSpace(raw, next+1)
+			to := envelope.SkipValue(raw, from)
+			h.Write(raw[from:to])
+			h.WriteByte(0)
+			end = to
+		}
+		i = end
+	}
+	if at := bytes.Index(raw, []byte(`"index":`)); at >= 0 {
+		h.Write(raw[at:envelope.SkipValue(raw, envelope.SkipSpace(raw, at+len(`"index":`)))])
+	}
+	return h.Sum64()
+}
+
+func (x *texts) piece(id uint64, line int, path, key string, quoted []byte) {
+	st := x.streams[id]
+	if st == nil {
+		if len(x.order) >= mostStreams {
+			x.cut(x.streams[x.order[0]], 0)
+			delete(x.streams, x.order[0])
+			x.order = x.order[1:]
+		}
+		st = &stream{line: line, path: path, key: key}
+		x.streams[id] = st
+		x.order = append(x.order, id)
+	}
+	st.pieces++
+	st.buf = append(st.buf, envelope.Unquote(quoted)...)
+	if len(st.buf) > mostStream {
+		x.cut(st, keepStream)
+		st.line = line
+	}
+}
+
+// cut shows what a stream holds and keeps its end. One piece alone has been
+// shown as a string.
+func (x *texts) cut(st *stream, keep int) {
+	if st.pieces > 1 {
+		x.unwrap(&text{line: st.line, body: string(st.buf), key: st.key, root: st.path, via: "stream"}, 3)
+	}
+	n := copy(st.buf, st.buf[max(0, len(st.buf)-keep):])
+	if keep == 0 {
+		n = 0
+	}
+	st.buf = st.buf[:n]
+}
+
+// flush shows all streams: nothing goes on after a process.
+func (x *texts) flush() {
+	for _, id := range x.order {
+		x.cut(x.streams[id], 0)
+	}
+	clear(x.streams)
+	x.order = x.order[:0]
+}
