@@ -7,6 +7,8 @@
 # runs with a private home in a network namespace without any other network.
 # A scenario of several provider instances wants INSTANCES="NAME=PROVIDER …" for
 # the others; they are recorded beside OUT, each to NAME.ndjson.
+# The model says what stands in model.PROVIDER.yaml, else in model.yaml: tools
+# have other names with every provider.
 # KEEP=1 keeps the scratch folder, with the log of what the model was asked.
 set -euo pipefail
 
@@ -37,6 +39,7 @@ outside() {
 		LANG=C.UTF-8 TZ=UTC SHELL=/bin/bash \
 		RECORD_SCRATCH="$scratch" REPLAYPEER_CACHE="$cache" INSTANCES="${INSTANCES:-}" \
 		bash "${BASH_SOURCE[0]}" "$provider" "$scenario" "$out"
+	[[ -e $out ]] || die "the recorder kept nothing: KEEP=1 and orch-run live --keep tell more"
 	echo "record: $out" >&2
 }
 
@@ -79,7 +82,8 @@ inside() {
 [[ $# -eq 2 || $# -eq 3 ]] || die "usage: scripts/record.sh PROVIDER SCENARIO [OUT]" 2
 provider=$1 scenario=$2
 out=$(realpath -m "${3:-$root/transcripts/$scenario/$provider.ndjson}")
-script=$root/transcripts/$scenario/model.yaml
+script=$root/transcripts/$scenario/model.$provider.yaml
+[[ -f $script ]] || script=$root/transcripts/$scenario/model.yaml
 cache=${REPLAYPEER_CACHE:-$HOME/.cache/replaypeer}
 [[ -f $script ]] || die "scenario $scenario has no model.yaml" 2
 
