@@ -24,6 +24,7 @@ func TestAccepts(t *testing.T) {
 		"metadata.codex":      {metadata, strings.Replace(metadata, "0.171.0", "0.124.0-alpha.3", 1), strings.Replace(metadata, `"incomplete"`, `"experimentalApi":true,"incomplete"`, 1)},
 		"metadata.acp":        {metadata, strings.Replace(metadata, `"incomplete"`, `"protocolVersion":"2","incomplete"`, 1), strings.Replace(metadata, `"incomplete"`, `"protocolVersion":1,"incomplete"`, 1)},
 		"metadata.codex-exec": {metadata},
+		"metadata.opencode":   {strings.NewReplacer("gpt-5.5", "openai/gpt-5.5").Replace(metadata)},
 		"header":              {header, strings.NewReplacer("codex.app-server", "acp.ndjson-jsonrpc", `"providerVersion":"0.171.0"`, `"providerVersion":"latest"`).Replace(header)},
 		"metadata.cursor":     {strings.Replace(metadata, `"incomplete"`, `"sdk":"@cursor/sdk","incomplete"`, 1)},
 		"metadata.claude":     {metadata, strings.Replace(metadata, `"incomplete"`, `"sdkVersion":"0.3.332","optionsProjection":"full","incomplete"`, 1)},
@@ -68,6 +69,7 @@ func TestRejects(t *testing.T) {
 		{"metadata", `[]`, "expected object, but got array"},
 		{"metadata.codex", swap(metadata, "0.171.0", "codex-cli 0.171.0"), `at /providerVersion: does not match pattern '^[0-9]+\\.[0-9]+\\.[0-9]+(-[0-9A-Za-z.-]+)?(\\+[0-9A-Za-z.-]+)?$'`},
 		{"metadata.codex", swap(metadata, `"model"`, `"x"`), "missing model"},
+		{"metadata.opencode", metadata, "at /model: does not match pattern '^[^/]+/.+$'"},
 		{"metadata.codex-exec", swap(metadata, "0.171.0", "latest"), "at /providerVersion: does not match pattern"},
 		{"metadata.acp", swap(metadata, `"incomplete"`, `"protocolVersion":"draft","incomplete"`), "at /protocolVersion: does not match pattern"},
 		{"metadata.acp", swap(metadata, `"incomplete"`, `"protocolVersion":0,"incomplete"`), "at /protocolVersion: must be >= 1"},
@@ -148,7 +150,7 @@ func TestNumbersAreNotRounded(t *testing.T) {
 }
 
 func TestEverySchema(t *testing.T) {
-	want := []string{"entry", "header", "metadata", "metadata.acp", "metadata.claude", "metadata.codex", "metadata.codex-exec", "metadata.cursor", "report", "scenario"}
+	want := []string{"entry", "header", "metadata", "metadata.acp", "metadata.claude", "metadata.codex", "metadata.codex-exec", "metadata.cursor", "metadata.opencode", "report", "scenario"}
 	names := map[string]bool{}
 	for _, name := range Names() {
 		names[name] = true

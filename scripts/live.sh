@@ -31,4 +31,5 @@ go run ./cmd/transcript-lint check "$dir/transcripts"
 go run ./cmd/orch-run run --dir "$dir/transcripts"
 [ -n "${REPLAYPEER_CURSOR_BACKEND:-}" ] ||
 	printf '\n!! CURSOR WAS NOT TESTED LIVE: REPLAYPEER_CURSOR_BACKEND names no stand-in for its backend\n\n'
+scripts/live/opencode/install.sh
 go test -count=1 -tags live -run Live ./...

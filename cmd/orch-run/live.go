@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
@@ -26,6 +27,7 @@ func liveCommand(ctx context.Context) *cli.Command {
 			&cli.StringFlag{Name: "dir", Usage: "folder of NAME/scenario.yaml; default those built in"},
 			&cli.StringFlag{Name: "record", Usage: "record the provider to `FILE`, which must not exist"},
 			&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"},
+			&cli.StringSliceFlag{Name: "instance", Usage: "another provider instance of the scenario, repeatable: `NAME=CMD ARGS…`, split at spaces"},
 			&cli.StringFlag{Name: "keep", Usage: "keep event log, projection and database below `DIR`"},
 			&cli.BoolFlag{Name: "json", Usage: "one JSON object a line"},
 		},
@@ -41,9 +43,17 @@ func liveAction(ctx context.Context, c *cli.Context) error {
 	case c.NArg() == 0:
 		return tool.Usagef("live needs the provider's command after --")
 	}
-	live := &scenario.Live{Command: c.Args().Slice(), Source: c.String("source")}
+	live := &scenario.Live{Command: c.Args().Slice(), Source: c.String("source"), Instances: map[string][]string{}}
 	if live.Source != "live" && live.Source != "scripted-model" {
 		return tool.Usagef("source %q: want live or scripted-model", live.Source)
+	}
+	for _, other := range c.StringSlice("instance") {
+		name, command, ok := strings.Cut(other, "=")
+		if fields := strings.Fields(command); ok && name != "" && len(fields) > 0 {
+			live.Instances[name] = fields
+			continue
+		}
+		return tool.Usagef("instance %q: want NAME=CMD", other)
 	}
 	if err := setRecord(live, c.String("record")); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -13,6 +14,7 @@ import (
 	"github.com/replaypeer/replaypeer/internal/peer"
 	"github.com/replaypeer/replaypeer/internal/replay"
 	"github.com/replaypeer/replaypeer/internal/tool"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
 // isOwnName says whether the program was started under its own name, not as a
@@ -72,6 +74,9 @@ func playConfig(c *cli.Context) (peer.Config, error) {
 	}
 	if _, err := replay.ParsePace(cfg.Pace); err != nil {
 		return cfg, tool.Usagef("%w", err)
+	}
+	if cfg.As != "" && !slices.Contains(flavors.ACP.Providers, cfg.As) {
+		return cfg, tool.Usagef("--as %s: want %s", cfg.As, strings.Join(flavors.ACP.Providers, ", "))
 	}
 	if cfg.Workspace != "" {
 		dir, err := filepath.Abs(cfg.Workspace)

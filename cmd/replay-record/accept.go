@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/urfave/cli/v2"
 
 	"github.com/replaypeer/replaypeer/internal/accept"
@@ -100,7 +99,7 @@ func writeAccepted(c *cli.Context, written map[string][]byte) error {
 		if err != nil {
 			return err
 		}
-		pending, err := renameio.NewPendingFile(target, renameio.WithExistingPermissions())
+		pending, err := tool.NewPendingFile(target)
 		if err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}

@@ -1,5 +1,6 @@
-// Command replay-record taps a live provider and writes a transcript, checks
-// transcripts against themselves, and serves scripted models to record with.
+// Command replay-record taps a live provider and writes a transcript, redacts
+// transcripts and checks them against themselves, and serves scripted models
+// to record with.
 package main
 
 import (
@@ -31,11 +32,14 @@ func replayRecord(args []string, stdin io.Reader, stdout, stderr *os.File, ended
 		Name:  "replay-record",
 		Usage: "record a live provider",
 		UsageText: "replay-record stdio --provider P --scenario S -o FILE [flags] -- CMD ARGS…\n" +
+			"replay-record redact [-w] FILE…\n" +
 			"replay-record check FILE…\n" +
 			"replay-record accept FILE… --report REPORT [--yes]\n" +
 			"replay-record model --script FILE [--listen ADDR]\n\n" +
 			"Example: replay-record stdio --provider codex --scenario simple -o simple.ndjson -- codex app-server",
-		Commands: []*cli.Command{stdioCommand(context.Background(), stdout, ended), checkCommand(), acceptCommand(), modelCommand(context.Background())},
+		Commands: []*cli.Command{
+			stdioCommand(context.Background(), stdout, ended), redactCommand(), checkCommand(), acceptCommand(), modelCommand(context.Background()),
+		},
 	}
 	return tool.Main(app, args, stdin, stdout, stderr)
 }

@@ -49,8 +49,9 @@ func stdioAction(ctx context.Context, c *cli.Context, stdout *os.File, ended *pr
 	})
 	*ended = res.Exit
 	var rejected *record.RejectedError
+	var leak *record.LeakError
 	switch {
-	case errors.As(err, &rejected):
+	case errors.As(err, &rejected), errors.As(err, &leak):
 		return &tool.ExitError{Code: 3, Err: err}
 	case err != nil:
 		return err
@@ -71,6 +72,9 @@ func stdioOptions(c *cli.Context) (record.Options, error) {
 		Workspace: c.String("workspace"),
 		Home:      os.Getenv("HOME"),
 		Tmp:       os.Getenv("TMPDIR"),
+		Users:     machineUsers(),
+		Hosts:     machineHosts(),
+		Env:       os.Environ(),
 		Force:     c.Bool("force"),
 		Append:    c.Bool("append"),
 		Check:     replay.SelfCheck,

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
 	"github.com/urfave/cli/v2"
 
 	"github.com/replaypeer/replaypeer/internal/lint"
@@ -105,7 +104,7 @@ func rewrite(w io.Writer, file string) error {
 		return err
 	}
 	defer f.Close()
-	pending, err := renameio.NewPendingFile(target, renameio.WithExistingPermissions())
+	pending, err := tool.NewPendingFile(target)
 	if err != nil {
 		return fmt.Errorf("rewrite %s: %w", file, err)
 	}

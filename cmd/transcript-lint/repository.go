@@ -10,7 +10,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/urfave/cli/v2"
 
 	"github.com/replaypeer/replaypeer/internal/lint"
@@ -130,7 +129,7 @@ func writeBaseline(c *cli.Context, b *lint.Baseline) error {
 		return err
 	}
 	file := c.String("baseline")
-	if err := renameio.WriteFile(file, text.Bytes(), 0o644); err != nil {
+	if err := tool.ReplaceFile(file, text.Bytes()); err != nil {
 		return fmt.Errorf("write baseline: %w", err)
 	}
 	fmt.Fprintf(c.App.ErrWriter, "transcript-lint: %s: %s\n", file, count(len(b.Findings), "finding"))

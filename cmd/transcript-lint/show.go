@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"github.com/urfave/cli/v2"
 
 	"github.com/replaypeer/replaypeer/internal/review"
@@ -60,7 +59,7 @@ func show(c *cli.Context) error {
 		_, err := page.WriteTo(c.App.Writer)
 		return err
 	}
-	if err := renameio.WriteFile(html, page.Bytes(), 0o644); err != nil {
+	if err := tool.ReplaceFile(html, page.Bytes()); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	return nil

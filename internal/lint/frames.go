@@ -53,7 +53,7 @@ func checkOutboundAnswer(c *run, found report) checker {
 
 // answerless reports a response of one direction that answers no request.
 func answerless(s *step, dir envelope.Direction, found report) {
-	if s.frame == nil || s.frame.Kind != flavors.Response || s.dir != dir || s.answers != nil || !s.sure {
+	if s.frame == nil || s.frame.Kind != flavors.Response || s.dir != dir || s.answers != nil || !s.sure || s.frame.Stray() {
 		return
 	}
 	hint := ""

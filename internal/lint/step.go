@@ -91,6 +91,8 @@ func (t *conversation) ask(s *step) {
 		}
 	}
 	r := &request{line: s.line, dir: s.dir, frame: *s.frame}
+	// Where the player answers by itself, nobody needs to have recorded it.
+	r.explained = s.dir == envelope.Out && t.flavor.Minimal != nil && t.flavor.Minimal(*s.frame) != nil
 	t.open = append(t.open, r)
 	for i, answer := range t.early {
 		if s.dir == envelope.In && t.same(*answer.frame, *s.frame) {

@@ -34,6 +34,9 @@ func readResponses(r *http.Request, req gjson.Result) (prompt, error) {
 		switch {
 		case item.Get("role").Str == "user" && (kind == "" || kind == "message"):
 			p.hear(messageText(item.Get("content")))
+		case kind == "agent_message" && p.agent != "" && strings.Contains(item.Get("content.0.text").Str, "NEW_TASK"):
+			// What a subagent is asked comes from its parent, not from the user.
+			p.hear(item.Get(`content.#(type=="encrypted_content").encrypted_content`).Str)
 		case strings.HasSuffix(kind, "_output"):
 			p.toolResults++
 		}

@@ -21,12 +21,14 @@ func (noCheckpoints) Delete(context.Context, string, []string) error { return ni
 func (o *Orchestrator) baseline(ctx context.Context, threadID string, args effectPayload) error {
 	var scope CheckpointScope
 	var parent Checkpoint
+	var taken bool
 	err := o.read(ctx, threadID, func(p *Projection) error {
 		run, ok := p.current(args, []string{"starting"})
 		if !ok {
 			return errNotCurrent
 		}
 		scope, _ = lookup(p, p.CheckpointScopes, scopeID(threadID, rootScopeName(run.Ordinal)))
+		_, taken = lookup(p, p.Checkpoints, checkpointID(scope.ID, 0))
 		for _, before := range p.Runs {
 			if c, ok := lookup(p, p.Checkpoints, string(before.CheckpointID)); ok && c.Status != "stale" {
 				parent = c
@@ -34,7 +36,7 @@ func (o *Orchestrator) baseline(ctx context.Context, threadID string, args effec
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil || taken { // by an attempt before this one
 		return err
 	}
 	checkpoint, err := o.take(ctx, scope, 0, parent)
@@ -56,6 +58,9 @@ func (o *Orchestrator) baseline(ctx context.Context, threadID string, args effec
 // will not be tried again: then the checkpoint stands as an error and the run
 // ends all the same.
 func (o *Orchestrator) capture(ctx context.Context, threadID string, args effectPayload, last bool) error {
+	if args.AttemptID == "" {
+		return o.captureChild(ctx, threadID, args, last)
+	}
 	var scope CheckpointScope
 	var parent Checkpoint
 	err := o.read(ctx, threadID, func(p *Projection) error {
@@ -88,8 +93,50 @@ func (o *Orchestrator) capture(ctx context.Context, threadID string, args effect
 			ProviderThreadID: run.ProviderThreadID, CheckpointID: checkpoint.ID, Text: string(checkpoint.Error),
 		})
 		attempt, _ := lookup(d.p, d.p.Attempts, args.AttemptID)
-		run.Status, run.CheckpointID, run.CompletedAt = attempt.Status, Ref(checkpoint.ID), d.at()
-		d.put(run)
+		run.CheckpointID = Ref(checkpoint.ID)
+		finishRun(d, run, attempt.Status)
+		return nil
+	})
+}
+
+// captureChild takes the next checkpoint of a subagent's scope after the
+// subagent's end. Its files are what changed since the last checkpoint of the
+// scope or, for the first, of the scope around it.
+func (o *Orchestrator) captureChild(ctx context.Context, threadID string, args effectPayload, last bool) error {
+	var scope CheckpointScope
+	var parent, outer Checkpoint
+	ordinal := 1
+	err := o.read(ctx, threadID, func(p *Projection) error {
+		var ok bool
+		if scope, ok = lookup(p, p.CheckpointScopes, args.ScopeID); !ok {
+			return errNotCurrent
+		}
+		for _, k := range p.Checkpoints {
+			switch {
+			case k.ScopeID == scope.ID:
+				parent, ordinal = k, k.OrdinalWithinScope+1
+			case k.ScopeID == string(scope.ParentScopeID) && k.Status == "ready":
+				outer = k
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if parent.ID == "" {
+		parent = outer
+	}
+	checkpoint, failure := o.take(ctx, scope, ordinal, parent)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if failure != nil && !last {
+		return failure
+	}
+	return o.fact(ctx, threadID, func(d *draft) error {
+		checkpoint.CapturedAt = d.now
+		d.put(checkpoint)
 		return nil
 	})
 }

@@ -65,6 +65,7 @@ type RuntimeRequest struct {
 	ResponseCapability ResponseCapability `json:"responseCapability"`
 	CreatedAt          time.Time          `json:"createdAt"`
 	ResolvedAt         *time.Time         `json:"resolvedAt"`
+	Decision           Ref                `json:"decision"` // how it was answered: accept, acceptForSession, decline, cancel or answered
 }
 
 // ResponseCapability says whether a request can still be answered, and where.
@@ -125,6 +126,9 @@ type ContextTransfer struct {
 	Error            Ref                 `json:"error"`
 	CreatedAt        time.Time           `json:"createdAt"`
 	ConsumedAt       *time.Time          `json:"consumedAt"`
+
+	SourceOrdinal int           `json:"sourceOrdinal,omitempty"` // of the source point's run
+	Inherited     []VisibleItem `json:"inherited,omitempty"`     // fork: the source's timeline up to there
 }
 
 // TransferPoint is a point in a thread's history.

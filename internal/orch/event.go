@@ -29,6 +29,7 @@ const (
 	EventPlanUpdated            = "plan.updated"
 	EventScopeCreated           = "checkpoint-scope.created"
 	EventCheckpointCaptured     = "checkpoint.captured"
+	EventRollbackRequested      = "checkpoint.rollback-requested"
 	EventTransferCreated        = "context-transfer.created"
 	EventTransferUpdated        = "context-transfer.updated"
 	EventHandoffUpdated         = "context-handoff.updated"

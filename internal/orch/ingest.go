@@ -2,6 +2,7 @@ package orch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -36,7 +37,7 @@ func ingest(d *draft, s source, event ProviderEvent) error {
 	case HeadChanged:
 		ingestHead(d, s, e)
 	case SubagentUpdated:
-		ingestSubagent(d, s, e)
+		return errors.New("subagent outside of ingestSubagent") // unreachable unless ingestEvent changed
 	case SessionEnded:
 		ingestSessionEnded(d, s, e)
 	default:
@@ -82,7 +83,7 @@ func adoptTurn(d *draft, s source, nativeThread, nativeTurn string) (owner, bool
 	if o.thread, ok = lookup(d.p, d.p.ProviderThreads, providerThreadID(s.driver, nativeThread)); !ok {
 		return o, false
 	}
-	if o.run, ok = d.p.liveRun(); !ok {
+	if o.run, ok = d.p.activeRun(); !ok {
 		return o, false
 	}
 	o.attempt, ok = lookup(d.p, d.p.Attempts, string(o.run.ActiveAttemptID))
@@ -120,6 +121,9 @@ func adoptTurn(d *draft, s source, nativeThread, nativeTurn string) (owner, bool
 	d.put(o.attempt)
 	d.put(root)
 	d.put(o.run)
+	if d.p.interruptRequested(o.run) { // before there was a turn to interrupt
+		d.effect(EffectInterruptTurn, o.attempt.ID, effectPayload{RunID: o.run.ID, AttemptID: o.attempt.ID})
+	}
 	return o, true
 }
 
@@ -136,6 +140,9 @@ func turnOf(d *draft, s source, nativeThread, nativeTurn string) (owner, bool) {
 
 func ingestTurnStarted(d *draft, s source, e TurnStarted) {
 	if _, known := findTurn(d.p, s, e.NativeTurnID); known {
+		return
+	}
+	if adoptChildTurn(d, s, e.NativeThreadID, e.NativeTurnID) {
 		return
 	}
 	if _, ok := adoptTurn(d, s, e.NativeThreadID, e.NativeTurnID); !ok {
@@ -160,13 +167,21 @@ func ingestTurnEnded(d *draft, s source, e TurnEnded) {
 		endAttempt(d, o.run, status, e.Error)
 		return
 	}
+	if o.attempt.Status == "superseded" {
+		endSuperseded(d, o.attempt, status)
+		return
+	}
+	if o.attempt.ID == "" {
+		endTurnAlone(d, o.turn, status)
+		return
+	}
 	o.turn.Status, o.turn.CompletedAt = status, d.at()
 	d.put(o.turn)
 }
 
 // endAttempt ends the active attempt of a run, with its turn and everything
-// that is open below. The run then waits for its checkpoint; where no
-// baseline was taken there is nothing to wait for.
+// that is open below. The run and its root node then wait for the checkpoint;
+// where no baseline was taken there is nothing to wait for.
 func endAttempt(d *draft, run Run, status, reason string) {
 	attempt, _ := lookup(d.p, d.p.Attempts, string(run.ActiveAttemptID))
 	if reason != "" {
@@ -182,19 +197,19 @@ func endAttempt(d *draft, run Run, status, reason string) {
 	}
 	attempt.Status, attempt.CompletedAt = status, d.at()
 	d.put(attempt)
-	if root, ok := lookup(d.p, d.p.Nodes, attempt.RootNodeID); ok {
-		root.Status, root.CompletedAt = status, d.at()
-		d.put(root)
-	}
+	putInterruptResult(d, run, attempt, status)
 	if thread, ok := lookup(d.p, d.p.ProviderThreads, string(attempt.ProviderThreadID)); ok && thread.Status == "active" {
 		thread.Status, thread.UpdatedAt = "idle", d.now
 		d.put(thread)
 	}
 	scope := scopeID(d.p.Thread.ID, rootScopeName(run.Ordinal))
 	if _, ok := lookup(d.p, d.p.Checkpoints, checkpointID(scope, 0)); !ok {
-		run.Status, run.CompletedAt = status, d.at()
-		d.put(run)
+		finishRun(d, run, status)
 		return
+	}
+	if root, ok := lookup(d.p, d.p.Nodes, attempt.RootNodeID); ok {
+		root.Status, root.CompletedAt = "waiting", d.at()
+		d.put(root)
 	}
 	run.Status = "waiting"
 	d.put(run)
@@ -208,14 +223,15 @@ func endAttempt(d *draft, run Run, status, reason string) {
 // open when its turn completed has failed to tell its end. Subagents may
 // outlive the turn, unless it did not complete.
 func closeOpenWork(d *draft, root, status string) {
-	if status == "completed" {
+	completed := status == "completed" // then what is open has not told its end
+	if completed {
 		status = "failed"
 	}
 	for _, node := range slices.Clone(d.p.Nodes) {
 		if node.RootNodeID != root || node.ID == root || isTerminal(KindNode, node.Status) {
 			continue
 		}
-		if node.Kind == "subagent" && status == "failed" {
+		if node.Kind == "subagent" && completed {
 			continue
 		}
 		if request, ok := lookup(d.p, d.p.RuntimeRequests, string(node.RuntimeRequestID)); ok && request.Status == "pending" {
@@ -224,6 +240,10 @@ func closeOpenWork(d *draft, root, status string) {
 		}
 		node.Status, node.CompletedAt = status, d.at()
 		d.put(node)
+		if child, ok := lookup(d.p, d.p.Subagents, node.ID); ok {
+			child.Status, child.CompletedAt = status, d.at()
+			d.put(child)
+		}
 		for _, item := range slices.Clone(d.p.TurnItems) {
 			if string(item.NodeID) == node.ID && !isTerminal(KindTurnItem, item.Status) {
 				item.Status, item.CompletedAt = status, d.at()
@@ -276,11 +296,24 @@ func stopSession(d *draft, session ProviderSession, runStatus, reason string, br
 			closeRequest(d, request, "expired", "session_ended")
 		}
 	}
-	if run, ok := d.p.liveRun(); ok && (run.Status == "starting" || run.Status == "running") {
+	if run, ok := d.p.activeRun(); ok && (run.Status == "starting" || run.Status == "running") {
 		attempt, _ := lookup(d.p, d.p.Attempts, string(run.ActiveAttemptID))
 		thread, _ := lookup(d.p, d.p.ProviderThreads, string(attempt.ProviderThreadID))
 		if string(thread.ProviderSessionID) == session.ID {
 			endAttempt(d, run, runStatus, reason)
+		}
+	}
+	for _, child := range slices.Clone(d.p.Subagents) { // that outlived their turn
+		node, _ := lookup(d.p, d.p.Nodes, child.ID)
+		thread, _ := lookup(d.p, d.p.ProviderThreads, string(node.ProviderThreadID))
+		if string(thread.ProviderSessionID) == session.ID && !isTerminal(KindSubagent, child.Status) {
+			closeOpenWork(d, node.RootNodeID, "failed")
+		}
+	}
+	for _, turn := range slices.Clone(d.p.ProviderTurns) { // of children, and superseded ones
+		thread, _ := lookup(d.p, d.p.ProviderThreads, turn.ProviderThreadID)
+		if string(thread.ProviderSessionID) == session.ID && !isTerminal(KindProviderTurn, turn.Status) {
+			endTurnAlone(d, turn, runStatus)
 		}
 	}
 	for _, thread := range slices.Clone(d.p.ProviderThreads) {

@@ -58,7 +58,7 @@ func (f *folder) opened() {
 		run, _ := d.p.liveRun()
 		d.put(Checkpoint{ID: checkpointID(scopeID("d", rootScopeName(run.Ordinal)), 0), ThreadID: "d", Status: "ready", RunID: Ref(run.ID)})
 		d.put(ProviderSession{ID: "s", Driver: "codex", ProviderInstanceID: "codex", Status: "ready"})
-		putThreadOpened(d, testSource, run, NativeThread{ID: "T"}, false, ProviderThread{})
+		putThreadOpened(d, testSource, run, ProviderThread{}, openedThread{native: NativeThread{ID: "T"}}, nil)
 		return nil
 	})
 }
@@ -71,7 +71,15 @@ var testSource = source{
 func (f *folder) ingest(events ...ProviderEvent) (last Batch) {
 	f.t.Helper()
 	for _, e := range events {
-		last = f.draft("", func(d *draft) error { return ingest(d, testSource, e) })
+		last = f.draft("", func(d *draft) error {
+			if e, ok := e.(SubagentUpdated); ok {
+				if child, ok := newChild(d.p, testSource, e); ok {
+					putSubagent(d, testSource, child)
+				}
+				return nil
+			}
+			return ingest(d, testSource, e)
+		})
 	}
 	return last
 }
@@ -212,7 +220,7 @@ func TestOpenWorkAtTurnEnd(t *testing.T) {
 	for _, n := range f.st.p.Nodes {
 		got = append(got, n.Kind+" "+n.Status)
 	}
-	want := []string{"root_turn completed", "tool_call failed", "approval_request cancelled", "subagent running"}
+	want := []string{"root_turn waiting", "tool_call failed", "approval_request cancelled", "subagent running"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -37,6 +37,8 @@ type session struct {
 	ended   bool              // SessionEnded was queued
 	threads map[string]string // native thread id to app thread id
 	bound   []string          // app threads that use the session, in order of arrival
+	parents map[string]string // of the bound threads that are subagents', the parent
+	early   []ProviderEvent   // of native threads that nobody has named yet
 }
 
 // queued is one event in a session's queue; its address tells it from others.
@@ -129,7 +131,7 @@ func (o *Orchestrator) openSession(ctx context.Context, threadID, instance strin
 		}
 		// The provider is gone but its last words are not ingested yet. They
 		// come before what happens now.
-		err = o.drain(ctx, ss)
+		err = o.drain(ctx, ss, false)
 		opening.Unlock()
 		if err != nil {
 			return nil, err
@@ -176,7 +178,7 @@ func (o *Orchestrator) startSession(ctx context.Context, threadID, id, instance 
 			sessionID: id, instance: instance, driver: facts.driver,
 			capabilities: facts.capabilities, log: o.log,
 		},
-		threads: map[string]string{}, bound: []string{threadID},
+		threads: map[string]string{}, bound: []string{threadID}, parents: map[string]string{},
 	}
 	o.wg.Go(ss.pump)
 	if !o.sessions.add(ss) {
@@ -250,9 +252,17 @@ func (o *Orchestrator) detach(ctx context.Context, threadID, sessionID string) e
 		return nil
 	}
 	ss.mu.Lock()
-	last := len(ss.bound) == 1 && ss.bound[0] == threadID
+	own := func(id string) bool { // the thread's subagents go with it
+		for id != threadID && ss.parents[id] != "" {
+			id = ss.parents[id]
+		}
+		return id == threadID
+	}
+	last := !slices.ContainsFunc(ss.bound, func(id string) bool { return !own(id) })
+	var leaving []string
 	if !last {
-		ss.bound = slices.DeleteFunc(ss.bound, func(id string) bool { return id == threadID })
+		leaving = slices.DeleteFunc(slices.Clone(ss.bound), func(id string) bool { return !own(id) })
+		ss.bound = slices.DeleteFunc(ss.bound, own)
 	}
 	ss.mu.Unlock()
 	if last {
@@ -261,10 +271,16 @@ func (o *Orchestrator) detach(ctx context.Context, threadID, sessionID string) e
 		}
 		return ss.awaitEnd(ctx)
 	}
-	return o.fact(ctx, threadID, func(d *draft) error {
-		if session, ok := lookup(d.p, d.p.ProviderSessions, sessionID); ok {
-			stopSession(d, session, "failed", "provider session was detached", false)
+	for _, id := range leaving {
+		err := o.fact(ctx, id, func(d *draft) error {
+			if session, ok := lookup(d.p, d.p.ProviderSessions, sessionID); ok {
+				stopSession(d, session, "failed", "provider session was detached", false)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return nil
 }

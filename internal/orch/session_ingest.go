@@ -63,14 +63,17 @@ func (o *Orchestrator) ingestHead(ss *session, event *queued) error {
 	return o.ingestOne(o.ctx, ss, event.event, true)
 }
 
-// drain ingests all that is queued without waiting for effects. An effect
-// calls it that found its session ended.
-func (o *Orchestrator) drain(ctx context.Context, ss *session) error {
+// drain ingests all that is queued without waiting for effects; with short all
+// but the session's end. An effect calls it that found its session ended.
+func (o *Orchestrator) drain(ctx context.Context, ss *session, short bool) error {
 	ss.ingest.Lock()
 	defer ss.ingest.Unlock()
 	for {
 		head, _ := ss.head()
 		if head == nil {
+			return nil
+		}
+		if _, end := head.event.(SessionEnded); end && short {
 			return nil
 		}
 		if err := o.ingestOne(ctx, ss, head.event, false); err != nil {
@@ -82,31 +85,10 @@ func (o *Orchestrator) drain(ctx context.Context, ss *session) error {
 // ingestOne stores what the oldest event means and takes it from the queue.
 // The caller holds ss.ingest. After an error it can be called again.
 func (o *Orchestrator) ingestOne(ctx context.Context, ss *session, event ProviderEvent, whenIdle bool) error {
-	threads := ss.concerned(event)
-	if len(threads) == 0 && whenIdle {
-		// Perhaps a thread that a running effect is about to own.
-		ss.mu.Lock()
-		bound := slices.Clone(ss.bound)
-		ss.mu.Unlock()
-		for _, thread := range bound {
-			if err := o.idle(ctx, thread); err != nil {
-				return err
-			}
-		}
-		threads = ss.concerned(event)
+	if err := o.ingestEvent(ctx, ss, event, whenIdle); err != nil {
+		return err
 	}
-	if len(threads) == 0 {
-		o.log.Debug("provider event of an unknown thread", "session", ss.id, "event", fmt.Sprintf("%T", event))
-	}
-	for _, thread := range threads {
-		_, err := o.commit(ctx, about{threadID: thread, whenIdle: whenIdle}, func(d *draft) error {
-			return ingest(d, ss.source, event)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if _, ok := event.(SessionEnded); ok {
+	if _, end := event.(SessionEnded); end {
 		o.sessions.remove(ss)
 	}
 	ss.mu.Lock()
@@ -114,4 +96,53 @@ func (o *Orchestrator) ingestOne(ctx context.Context, ss *session, event Provide
 	ss.queue = ss.queue[1:]
 	ss.mu.Unlock()
 	return nil
+}
+
+// ingestEvent stores what an event means for the threads it concerns.
+func (o *Orchestrator) ingestEvent(ctx context.Context, ss *session, event ProviderEvent, whenIdle bool) error {
+	threads := ss.concerned(event)
+	_, end := event.(SessionEnded)
+	if len(threads) == 0 && whenIdle {
+		// Perhaps a thread that a running effect is about to own.
+		ss.mu.Lock()
+		bound := slices.Clone(ss.bound)
+		ss.mu.Unlock()
+		for _, thread := range bound {
+			if err := o.idle(ctx, thread, false); err != nil {
+				return err
+			}
+		}
+		threads = ss.concerned(event)
+	}
+	if len(threads) == 0 && !ss.keepEarly(event) {
+		o.log.Warn("provider event of an unknown thread", "session", ss.id, "event", fmt.Sprintf("%T", event))
+	}
+	for _, thread := range threads {
+		var err error
+		if e, ok := event.(SubagentUpdated); ok {
+			err = o.ingestSubagent(ctx, ss, thread, e, whenIdle)
+		} else {
+			_, err = o.commit(ctx, about{threadID: thread, whenIdle: whenIdle, end: end}, func(d *draft) error {
+				return ingest(d, ss.source, event)
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ingestEarly ingests what a thread said before it was named.
+func (o *Orchestrator) ingestEarly(ctx context.Context, ss *session, nativeThreadID string, whenIdle bool) error {
+	for {
+		event := ss.nextEarly(nativeThreadID)
+		if event == nil {
+			return nil
+		}
+		if err := o.ingestEvent(ctx, ss, event, whenIdle); err != nil {
+			return err
+		}
+		ss.dropEarly(nativeThreadID)
+	}
 }

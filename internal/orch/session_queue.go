@@ -67,6 +67,55 @@ func (ss *session) own(nativeThreadID, threadID string) {
 	ss.threads[nativeThreadID] = threadID
 }
 
+// adopt says that a native thread belongs to a subagent's app thread.
+func (ss *session) adopt(nativeThreadID, threadID, parent string) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.threads[nativeThreadID] = threadID
+	ss.parents[threadID] = parent
+	if !slices.Contains(ss.bound, threadID) {
+		ss.bound = append(ss.bound, threadID)
+	}
+}
+
+// maxEarly bounds the events that wait for their thread to be named.
+const maxEarly = 4096
+
+// keepEarly holds an event back until its thread is named; false when it is of
+// no thread, or too much is held.
+func (ss *session) keepEarly(event ProviderEvent) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if nativeThreadOf(event) == "" || len(ss.early) == maxEarly {
+		return false
+	}
+	ss.early = append(ss.early, event)
+	return true
+}
+
+// nextEarly returns the first event held for a thread; dropEarly takes it out.
+func (ss *session) nextEarly(nativeThreadID string) ProviderEvent {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	for _, event := range ss.early {
+		if nativeThreadOf(event) == nativeThreadID {
+			return event
+		}
+	}
+	return nil
+}
+
+func (ss *session) dropEarly(nativeThreadID string) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	for i, event := range ss.early {
+		if nativeThreadOf(event) == nativeThreadID {
+			ss.early = slices.Delete(ss.early, i, i+1)
+			return
+		}
+	}
+}
+
 // owns reports whether a native thread is loaded in the session.
 func (ss *session) owns(nativeThreadID string) bool {
 	ss.mu.Lock()

@@ -7,19 +7,22 @@ import (
 	"slices"
 )
 
-// startTurn brings a run to its provider: baseline checkpoint, session,
+// startTurn brings an attempt to its provider: baseline checkpoint, session,
 // provider thread, then the turn. Each step writes its facts only while the
 // run still waits for its start. A step that fails ends the run, which then
 // says why; the effect itself is not tried again.
-func (o *Orchestrator) startTurn(ctx context.Context, threadID string, args effectPayload) error {
+func (o *Orchestrator) startTurn(ctx context.Context, effect Effect, args effectPayload) error {
+	threadID := effect.ThreadID
 	run, err := o.currentRun(ctx, threadID, args, "starting")
 	if err != nil {
 		return err
 	}
+	ctx, end := o.turns.begin(ctx, effect.ID, args.AttemptID)
+	defer end()
 	if err := o.baseline(ctx, threadID, args); err != nil {
 		return err
 	}
-	err = o.giveTurn(ctx, threadID, run, args)
+	err = o.giveTurn(ctx, effect, run, args)
 	if err == nil || errors.Is(err, errNotCurrent) || ctx.Err() != nil {
 		return err
 	}
@@ -31,27 +34,27 @@ func (o *Orchestrator) startTurn(ctx context.Context, threadID string, args effe
 }
 
 // giveTurn opens the session and thread and starts the turn.
-func (o *Orchestrator) giveTurn(ctx context.Context, threadID string, run Run, args effectPayload) error {
-	var thread AppThread
+func (o *Orchestrator) giveTurn(ctx context.Context, effect Effect, run Run, args effectPayload) error {
+	threadID := effect.ThreadID
+	var options ThreadOptions
 	var known ProviderThread
 	var text string
-	var messages int
+	var transfers []ContextTransfer
 	err := o.read(ctx, threadID, func(p *Projection) error {
-		thread = p.Thread
-		known = p.providerThreadOf(run.ProviderInstanceID)
-		message, ok := lookup(p, p.Messages, run.UserMessageID)
+		options, known = threadOptions(p.Thread, run), p.providerThreadOf(run.ProviderInstanceID)
+		message, ok := lookup(p, p.Messages, or(args.MessageID, run.UserMessageID))
 		if !ok {
 			return fmt.Errorf("run %s has no user message", run.ID)
 		}
-		text, messages = message.Text, len(p.Messages)
+		text, transfers = message.Text, slices.Clone(p.ContextTransfers)
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	options := ThreadOptions{
-		Cwd: string(thread.WorktreePath), Model: run.ModelSelection.Model, Options: run.ModelSelection.Options,
-		RuntimeMode: thread.RuntimeMode, InteractionMode: thread.InteractionMode,
+	merges, err := o.merges(ctx, transfers)
+	if err != nil {
+		return err
 	}
 	ss, err := o.openSession(ctx, threadID, run.ProviderInstanceID, SessionConfig{
 		Cwd: options.Cwd, Model: options.Model, RuntimeMode: options.RuntimeMode,
@@ -60,59 +63,96 @@ func (o *Orchestrator) giveTurn(ctx context.Context, threadID string, run Run, a
 	if err != nil {
 		return err
 	}
-	native, fresh, err := o.openThread(ctx, ss, known, options)
+	opened, err := o.openThread(ctx, ss, run, known, transfers, options)
 	if err != nil {
 		return err
 	}
+	native := opened.native
 	ss.own(native.ID, threadID)
+	interrupted := false
 	err = o.guarded(ctx, threadID, args, []string{"starting"}, func(d *draft, run Run) error {
-		putThreadOpened(d, ss.source, run, native, fresh && messages > 1, known)
-		if handoff, ok := lookup(d.p, d.p.ContextHandoffs, string(d.run(run.ID).ContextHandoffID)); ok {
-			text = withHandoff(handoff, text)
+		if interrupted = d.p.interruptRequested(run); interrupted {
+			endAttempt(d, run, "interrupted", "")
+			return nil
 		}
+		handoffs := putThreadOpened(d, ss.source, run, known, opened, merges)
+		text = withHandoffs(handoffs, text)
 		return nil
 	})
-	if err != nil {
+	if err != nil || interrupted {
 		return err
 	}
+	o.turns.give(effect.ID)
+	o.changed.broadcast()
 	err = ss.agent.StartTurn(ctx, TurnInput{
-		NativeThreadID: native.ID, AttemptID: args.AttemptID, MessageID: run.UserMessageID,
+		NativeThreadID: native.ID, AttemptID: args.AttemptID, MessageID: or(args.MessageID, run.UserMessageID),
 		Text: text, Options: options,
 	})
-	if err != nil {
-		return fmt.Errorf("start turn: %w", err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if errors.Is(err, ErrSessionEnded) {
+		// What the provider said before it died comes before its death.
+		if err := errors.Join(ss.awaitEnd(ctx), o.drain(ctx, ss, true)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("start turn: %w", err)
+}
+
+// openedThread is the provider's thread that a run goes to.
+type openedThread struct {
+	native NativeThread
+	fresh  bool       // it is new
+	forked bool       // it is a copy of another one, with its history
+	source forkSource // of a copy
 }
 
 // openThread returns the provider's thread for an app thread: the one that is
-// loaded, else the resumed one, else a new one. fresh tells a new one.
-func (o *Orchestrator) openThread(ctx context.Context, ss *session, known ProviderThread, options ThreadOptions) (native NativeThread, fresh bool, err error) {
+// loaded, else the resumed one, else a copy of the one that the app thread was
+// forked from, else a new one.
+func (o *Orchestrator) openThread(ctx context.Context, ss *session, run Run, known ProviderThread, transfers []ContextTransfer, options ThreadOptions) (openedThread, error) {
 	if ref := known.NativeThreadRef; ref != nil {
 		if ss.owns(ref.NativeID) {
-			return NativeThread{ID: ref.NativeID}, false, nil
+			return openedThread{native: NativeThread{ID: ref.NativeID}}, nil
 		}
 		if ss.source.capabilities.Resume {
-			native, err = ss.agent.ResumeThread(ctx, ref.NativeID, options)
+			native, err := ss.agent.ResumeThread(ctx, ref.NativeID, options)
 			if err == nil {
-				return native, false, nil
+				return openedThread{native: native}, nil
 			}
 			if !errors.Is(err, ErrResume) {
-				return native, false, fmt.Errorf("resume thread: %w", err)
+				return openedThread{}, fmt.Errorf("resume thread: %w", err)
 			}
 			o.log.Warn("provider refused to resume a thread", "thread", ref.NativeID, "error", err)
 		}
 	}
-	if native, err = ss.agent.StartThread(ctx, options); err != nil {
-		return native, false, fmt.Errorf("start thread: %w", err)
+	for _, fork := range transfers {
+		if fork.Type != "fork" {
+			continue
+		}
+		native, source, ok, err := o.forkNatively(ctx, ss, run, fork, options)
+		if ok {
+			return openedThread{native: native, fresh: true, forked: true, source: source}, nil
+		}
+		if errors.Is(err, ErrSessionEnded) || ctx.Err() != nil {
+			return openedThread{}, err
+		}
+		if err != nil {
+			o.log.Warn("provider refused to fork a thread", "thread", fork.SourceThreadID, "error", err)
+		}
 	}
-	return native, true, nil
+	native, err := ss.agent.StartThread(ctx, options)
+	if err != nil {
+		return openedThread{}, fmt.Errorf("start thread: %w", err)
+	}
+	return openedThread{native: native, fresh: true}, nil
 }
 
-// putThreadOpened stores the provider thread that a run goes to. lost is true
-// when it is new though the conversation is not: then the provider is told
-// what came before, and the thread it lost is closed.
-func putThreadOpened(d *draft, s source, run Run, native NativeThread, lost bool, known ProviderThread) {
+// putThreadOpened stores the provider thread that a run goes to, and what it
+// must be told of the conversation. A thread that the provider lost is closed.
+func putThreadOpened(d *draft, s source, run Run, known ProviderThread, opened openedThread, merges map[string]mergeSource) []ContextHandoff {
+	native := opened.native
 	id := providerThreadID(s.driver, native.ID)
 	thread, ok := lookup(d.p, d.p.ProviderThreads, id)
 	if !ok {
@@ -121,16 +161,23 @@ func putThreadOpened(d *draft, s source, run Run, native NativeThread, lost bool
 			NativeThreadRef: &NativeRef{s.driver, native.ID, "strong"}, HandoffIDs: []string{}, CreatedAt: d.now,
 		}
 	}
-	if lost && known.ID != "" && known.ID != id {
+	if opened.fresh && known.ID != "" && known.ID != id {
 		known.Status, known.UpdatedAt = "closed", d.now
 		d.put(known)
+	}
+	if opened.forked {
+		putForked(d, run, opened.source)
+		thread.ForkedFrom = &ProviderForkSource{ProviderThreadID: opened.source.thread.ID, ProviderTurnID: Ref(opened.source.turn.ID)}
 	}
 	thread.ProviderSessionID, thread.Status, thread.UpdatedAt = Ref(s.sessionID), "active", d.now
 	if native.Head != "" {
 		thread.NativeConversationHeadRef = &NativeRef{s.driver, native.Head, "strong"}
 	}
-	if lost {
-		run, thread = putFullHandoff(d, run, thread, known)
+	var handoffs []ContextHandoff
+	for _, spec := range neededHandoffs(d.p, run, known, opened.fresh, opened.forked, merges) {
+		var handoff ContextHandoff
+		run, thread, handoff = putHandoff(d, run, thread, spec)
+		handoffs = append(handoffs, handoff)
 	}
 	d.put(thread)
 	attempt, _ := lookup(d.p, d.p.Attempts, string(run.ActiveAttemptID))
@@ -141,6 +188,21 @@ func putThreadOpened(d *draft, s source, run Run, native NativeThread, lost bool
 	d.put(root)
 	run.ProviderThreadID = Ref(id)
 	d.put(run)
+	return handoffs
+}
+
+// putForked says that a provider copied the history of a fork.
+func putForked(d *draft, run Run, source forkSource) {
+	fork, ok := d.p.forkTransfer()
+	if !ok {
+		return
+	}
+	fork.TargetInstanceID, fork.TargetRunID = Ref(run.ProviderInstanceID), Ref(run.ID)
+	fork.Resolution = &TransferResolution{Strategy: "native_fork"}
+	fork.Status = "resolved_native"
+	d.put(fork)
+	fork.Status, fork.ConsumedAt = "consumed", d.at()
+	d.put(fork)
 }
 
 // providerThreadOf is the provider thread that an instance continues: the last

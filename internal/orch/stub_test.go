@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -28,12 +27,15 @@ type stub struct {
 	// turn plays one turn on the session; nil echoes the input.
 	turn func(t *turn)
 	// open, start and resume fail with these when set.
-	openErr, startErr, resumeErr error
+	openErr, startErr, resumeErr, rollbackErr error
+	// hold keeps StartTurn from returning until it is closed; nil does not.
+	hold chan struct{}
 
 	mu       sync.Mutex
 	calls    []string // in order: "open", "thread/start", "turn/start <text>" …
 	threads  int
 	turns    int
+	current  *turn
 	sessions []*stubSession
 }
 
@@ -71,6 +73,13 @@ func (a *stub) Open(ctx context.Context, cfg orch.SessionConfig) (orch.AgentSess
 	a.sessions = append(a.sessions, s)
 	a.mu.Unlock()
 	return s, nil
+}
+
+// last is the turn that was started last.
+func (a *stub) last() *turn {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.current
 }
 
 type stubSession struct {
@@ -124,34 +133,61 @@ func (s *stubSession) ResumeThread(_ context.Context, id string, _ orch.ThreadOp
 	return orch.NativeThread{ID: id}, s.agent.resumeErr
 }
 
-func (s *stubSession) ForkThread(context.Context, string, string, orch.ThreadOptions) (orch.NativeThread, error) {
-	return orch.NativeThread{}, errors.ErrUnsupported
+func (s *stubSession) ForkThread(_ context.Context, id, through string, _ orch.ThreadOptions) (orch.NativeThread, error) {
+	s.agent.call("thread/fork %s %s", id, through)
+	s.agent.mu.Lock()
+	defer s.agent.mu.Unlock()
+	s.agent.threads++
+	return orch.NativeThread{ID: fmt.Sprintf("T%d", s.agent.threads)}, s.agent.startErr
 }
 
-func (s *stubSession) Rollback(context.Context, string, string, int) (orch.NativeThread, error) {
-	return orch.NativeThread{}, errors.ErrUnsupported
+func (s *stubSession) Rollback(_ context.Context, id, keep string, dropped int) (orch.NativeThread, error) {
+	s.agent.call("thread/rollback %s %q %d", id, keep, dropped)
+	return orch.NativeThread{ID: id, Head: "head-" + keep}, s.agent.rollbackErr
 }
 
-func (s *stubSession) Steer(context.Context, string, string, orch.TurnInput) error {
-	return orch.ErrTurnNotActive
+func (s *stubSession) Steer(_ context.Context, _, turn string, in orch.TurnInput) error {
+	s.agent.call("turn/steer %s %s", turn, in.Text)
+	s.agent.last().steered <- in.Text
+	return nil
 }
-func (s *stubSession) Interrupt(context.Context, string, string) error      { return orch.ErrTurnNotActive }
-func (s *stubSession) Respond(context.Context, string, orch.Decision) error { return nil }
 
-func (s *stubSession) StartTurn(_ context.Context, in orch.TurnInput) error {
+// Interrupt is acknowledged at once; the turn sees it and ends when it wants.
+func (s *stubSession) Interrupt(_ context.Context, _, turn string) error {
+	s.agent.call("turn/interrupt %s", turn)
+	close(s.agent.last().interrupted)
+	return nil
+}
+
+func (s *stubSession) Respond(_ context.Context, id string, d orch.Decision) error {
+	s.agent.call("respond %s %s%v", id, d.Kind, d.Answers)
+	s.agent.last().answered <- d
+	return nil
+}
+
+func (s *stubSession) StartTurn(ctx context.Context, in orch.TurnInput) error {
 	s.agent.call("turn/start %s", in.Text)
 	if s.agent.startErr != nil {
 		return s.agent.startErr
 	}
 	s.agent.mu.Lock()
 	s.agent.turns++
-	t := &turn{s: s, thread: in.NativeThreadID, id: fmt.Sprintf("U%d", s.agent.turns), n: s.agent.turns, text: in.Text}
+	t := &turn{s: s, thread: in.NativeThreadID, id: fmt.Sprintf("U%d", s.agent.turns), n: s.agent.turns, text: in.Text,
+		steered: make(chan string, 8), interrupted: make(chan struct{}), answered: make(chan orch.Decision, 8)}
+	s.agent.current = t
 	s.agent.mu.Unlock()
 	script := s.agent.turn
 	if script == nil {
 		script = echo
 	}
 	s.wg.Go(func() { script(t) })
+	if s.agent.hold != nil {
+		select {
+		case <-s.agent.hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	return nil
 }
 
@@ -161,6 +197,20 @@ type turn struct {
 	thread, id string
 	n          int // 1 for the stub's first turn
 	text       string
+
+	steered     chan string
+	interrupted chan struct{} // closed by an interrupt
+	answered    chan orch.Decision
+}
+
+// untilInterrupted starts a turn that an interrupt ends.
+func untilInterrupted(t *turn) {
+	t.started()
+	select {
+	case <-t.interrupted:
+		t.ended("interrupted")
+	case <-t.s.quit:
+	}
 }
 
 func (t *turn) started() { t.s.emit(orch.TurnStarted{NativeThreadID: t.thread, NativeTurnID: t.id}) }
@@ -188,6 +238,8 @@ func echo(t *turn) {
 type snapshots struct {
 	mu       sync.Mutex
 	requests []orch.CaptureRequest
+	restored []string
+	deleted  []string
 	// before runs ahead of every capture; nil for nothing.
 	before func(context.Context, orch.CaptureRequest)
 	// fail returns the error of a capture; nil for none.
@@ -211,8 +263,18 @@ func (c *snapshots) Capture(ctx context.Context, r orch.CaptureRequest) (orch.Ca
 	}
 	return orch.Capture{Status: "ready", Commit: "c0ffee", Files: []orch.CheckpointFile{{Path: "a.txt", Kind: "modified", Additions: 1}}}, nil
 }
-func (c *snapshots) Restore(context.Context, string, string) error  { return nil }
-func (c *snapshots) Delete(context.Context, string, []string) error { return nil }
+func (c *snapshots) Restore(_ context.Context, _, ref string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.restored = append(c.restored, ref)
+	return nil
+}
+func (c *snapshots) Delete(_ context.Context, _ string, refs []string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.deleted = append(c.deleted, refs...)
+	return nil
+}
 
 // rig is an orchestrator on a real database with a scripted provider.
 type rig struct {
@@ -220,6 +282,7 @@ type rig struct {
 	ctx   context.Context
 	path  string
 	agent *stub
+	other *stub // instance "other"; nil for none
 	snaps *snapshots
 	clock *clockwork.FakeClock
 	seed  uint64
@@ -268,8 +331,12 @@ func (r *rig) start() *rig {
 	}
 	var seed [32]byte
 	seed[0] = byte(r.seed)
+	agents := map[string]orch.Agent{"codex": r.agent}
+	if r.other != nil {
+		agents["other"] = r.other
+	}
 	r.Orchestrator, err = orch.Start(r.ctx, orch.Config{
-		Store: store, Agents: map[string]orch.Agent{"codex": r.agent}, Checkpoints: r.snaps,
+		Store: store, Agents: agents, Checkpoints: r.snaps,
 		Clock: r.clock, Random: rand.NewChaCha8(seed), Log: slog.New(slog.NewTextHandler(r.t.Output(), nil)),
 	})
 	if err != nil {

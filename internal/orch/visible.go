@@ -10,9 +10,12 @@ var liveRun = []string{"preparing", "queued", "starting", "running", "waiting"}
 
 // VisibleTurnItems is the timeline without what was taken back: items of
 // rolled-back runs, and the interrupt signals of attempts that were superseded
-// by a steering restart.
+// by a steering restart. A fork begins with what it inherited.
 func (p *Projection) VisibleTurnItems() []VisibleItem {
-	visible := make([]VisibleItem, 0, len(p.TurnItems))
+	visible := append(make([]VisibleItem, 0, len(p.TurnItems)), p.inheritedItems()...)
+	for i := range visible {
+		visible[i].Position = i
+	}
 	for _, item := range p.TurnItems {
 		if p.hidden(item) {
 			continue
@@ -26,8 +29,10 @@ func (p *Projection) VisibleTurnItems() []VisibleItem {
 }
 
 func (p *Projection) hidden(item TurnItem) bool {
-	if run, ok := lookup(p, p.Runs, string(item.RunID)); ok && run.Status == "rolled_back" {
-		return true
+	if run, ok := lookup(p, p.Runs, string(item.RunID)); ok {
+		if p.rolledBack(run) {
+			return true
+		}
 	}
 	if !strings.HasPrefix(item.Type, "run_interrupt_") {
 		return false
@@ -74,4 +79,11 @@ func newShell(rows ShellRows) (*ShellSnapshot, error) {
 		}
 	}
 	return shell, nil
+}
+
+// rolledBack reports whether a run was undone. One that was interrupted or
+// failed keeps its status; its root node tells.
+func (p *Projection) rolledBack(run Run) bool {
+	root, _ := lookup(p, p.Nodes, run.RootNodeID)
+	return run.Status == "rolled_back" || root.Status == "rolled_back"
 }

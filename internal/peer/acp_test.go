@@ -259,9 +259,26 @@ func TestACPRetarget(t *testing.T) {
 		driver{flags: []string{"--as", as}}.drive(t, path).failed(t,
 			":4: _x.ai/ask_user_question is an extension of grok: a transcript that holds it can't be played as "+as)
 	}
-	driver{flags: []string{"--as", "vim"}}.drive(t, path).failed(t, `unknown agent "vim": want registry, grok, `)
+	if _, err := Link(t.TempDir(), "agent", "/bin/true", Config{Transcript: path, As: "vim"}); err == nil ||
+		!strings.Contains(err.Error(), `unknown agent "vim": want registry, grok, `) {
+		t.Errorf("link: %v", err)
+	}
 	if _, err := Link(t.TempDir(), "agent", "/bin/true", Config{Transcript: path, As: "gemini"}); err == nil ||
 		!strings.Contains(err.Error(), "is an extension of grok") {
 		t.Errorf("link: %v", err)
 	}
+}
+
+// TestACPCancelRequest: the agent withdraws a question of its own, which the
+// client leaves open; the client withdraws a request, which is refused.
+func TestACPCancelRequest(t *testing.T) {
+	driver{nextID: func(n int) string { return fmt.Sprint(n) }}.drive(t, transcriptFile(t, "claude-acp", acpInit,
+		expects(`{"kind":"request","id":1,"method":"session/prompt","params":{"sessionId":"S"}}`),
+		emits(`{"kind":"request","id":0,"method":"session/request_permission","params":{"sessionId":"S"}}`),
+		expects(`{"kind":"notification","method":"session/cancel","params":{"sessionId":"S"}}`),
+		emits(`{"kind":"notification","method":"$/cancel_request","params":{"requestId":0}}`),
+		emits(`{"kind":"response","id":1,"method":"session/prompt","result":{"stopReason":"cancelled"}}`),
+		expects(`{"kind":"request","id":2,"method":"session/list","params":{}}`),
+		expects(`{"kind":"notification","method":"$/cancel_request","params":{"requestId":2}}`),
+		emits(`{"kind":"response","id":2,"method":"session/list","error":{"code":-32800,"message":"m"}}`), acpEnd)).passed(t)
 }

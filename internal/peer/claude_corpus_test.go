@@ -37,12 +37,29 @@ func claudeCorpus(t *testing.T) []string {
 // Recordings of another tool replay as they are, over the wire of the
 // provider; with one value changed they do not.
 func TestClaudeCorpus(t *testing.T) {
-	files := claudeCorpus(t)
+	testClaudeFiles(t, claudeCorpus(t))
+}
+
+// The same for hand-written transcripts of all that a client and a provider
+// ask each other.
+func TestClaudeTranscripts(t *testing.T) {
+	files, err := filepath.Glob(claudeTranscript(t, "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	testClaudeFiles(t, files)
+}
+
+func testClaudeFiles(t *testing.T, files []string) {
 	exe := buildPeer(t)
 	for _, file := range files {
-		name := filepath.Base(filepath.Dir(file))
+		name := strings.TrimSuffix(strings.TrimSuffix(file, ".ndjson"), "/claude")
+		name = filepath.Base(name)
 		entries := readClaude(t, file)
 		for _, session := range []string{"", "99999999-8888-4777-8666-555555555555"} {
+			if session != "" && !gjson.Get(entries[0].frame, "options.sessionId").Exists() {
+				continue
+			}
 			t.Run(strings.TrimSuffix(name+"/own session "+session, "/own session "), func(t *testing.T) {
 				c := &claudeClient{t: t, exe: exe, dir: t.TempDir(), file: file, session: session}
 				err := c.play(entries)
@@ -90,7 +107,8 @@ func changeable(e claudeEntry) []string {
 			return
 		}
 		switch at {
-		case "options.sessionId", "message.type", "options.tools.type", "options.tools.preset":
+		case "options.sessionId", "message.type", "options.tools.type", "options.tools.preset",
+			"message.uuid", "options.agents.0", "options.hooks.PreToolUse":
 		case "type":
 			if strings.HasPrefix(e.typ, "query.") && e.typ != "query.open" {
 				paths = append(paths, at)
@@ -113,6 +131,8 @@ func change(t *testing.T, frame, path string) string {
 		other = `"query.other"`
 	case v.Type == gjson.True:
 		other = "false"
+	case v.Type == gjson.Number:
+		other = v.Raw + "1"
 	case v.Type == gjson.Null:
 		other = `"toolu_other"`
 	case v.Type == gjson.String:

@@ -2,13 +2,16 @@ package peer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -32,6 +35,8 @@ type claudeEntry struct {
 	out, exit bool
 	frame     string
 	typ       string
+	code      int  // of an exit
+	killed    bool // the exit was the client's doing
 }
 
 func readClaude(t testing.TB, file string) []claudeEntry {
@@ -61,7 +66,8 @@ func readClaude(t testing.TB, file string) []claudeEntry {
 		case *envelope.EmitInbound:
 			c.frame = string(e.Frame)
 		case *envelope.RuntimeExit:
-			c.exit = true
+			c.exit, c.code = true, int(gjson.GetBytes(e.Error, "exitCode").Int())
+			c.killed = e.Status == envelope.Cancelled
 		}
 		c.typ = gjson.Get(c.frame, "type").Str
 		all = append(all, c)
@@ -69,18 +75,22 @@ func readClaude(t testing.TB, file string) []claudeEntry {
 }
 
 // claudeArgs are the arguments the Agent SDK passes for options.
-func claudeArgs(options gjson.Result) []string {
-	args := []string{"--output-format", "stream-json", "--verbose", "--input-format", "stream-json"}
+func claudeArgs(options gjson.Result, more ...string) []string {
+	args := append([]string{"--output-format", "stream-json", "--verbose", "--input-format", "stream-json"}, more...)
 	names := map[string]string{
+		"canUseTool": "--permission-prompt-tool=stdio", "settingSources": "--setting-sources=",
+		"includePartialMessages": "--include-partial-messages", "maxTurns": "--max-turns=",
 		"model": "--model=", "permissionMode": "--permission-mode=", "sessionId": "--session-id=", "resume": "--resume=",
 		"resumeSessionAt": "--resume-session-at=", "allowedTools": "--allowedTools=", "disallowedTools": "--disallowedTools=", "tools": "--tools=",
 		"allowDangerouslySkipPermissions": "--allow-dangerously-skip-permissions", "forkSession": "--fork-session",
 	}
 	options.ForEach(func(k, v gjson.Result) bool {
-		text := v.Str
+		text, known := v.Str, names[k.Str]
 		switch {
-		case v.Type == gjson.False:
-			return true
+		case v.Type == gjson.False || known == "":
+			return true // not an argument
+		case v.Type == gjson.Number:
+			text = v.Raw
 		case v.IsObject():
 			text = "default"
 		case v.IsArray():
@@ -90,12 +100,34 @@ func claudeArgs(options gjson.Result) []string {
 			}
 			text = strings.Join(all, ",")
 		}
-		args = append(args, names[k.Str]+text)
+		args = append(args, known+text)
 		return true
 	})
-	// What a transcript of before does not tell apart.
-	return append(args, "--permission-prompt-tool=stdio", "--setting-sources=user,project", "--add-dir=/somewhere")
+	return args
 }
+
+// claudeInitialize is the initialize request that goes with options.
+func claudeInitialize(options gjson.Result) string {
+	body := `{"subtype":"initialize"`
+	if !options.Get("systemPrompt").Bool() {
+		body += `,"systemPrompt":[""]`
+	} else {
+		body += `,"systemPrompt":["secret"]`
+	}
+	if options.Get("hooks").Exists() {
+		body += `,"hooks":{"PreToolUse":[{"matcher":"Bash","hookCallbackIds":["hook_0"]}]}`
+	}
+	if options.Get("agents").Exists() {
+		body += `,"agents":{"reader":{"prompt":"secret"}}`
+	}
+	if servers := options.Get("sdkMcpServers"); servers.Exists() {
+		body += `,"sdkMcpServers":` + servers.Raw
+	}
+	return body + "}"
+}
+
+// uncompared are arguments that a transcript of before does not tell apart.
+var uncompared = []string{"--permission-prompt-tool=stdio", "--setting-sources=user,project", "--add-dir=/somewhere"}
 
 // claudeClient plays the client of a transcript over the wire.
 type claudeClient struct {
@@ -107,9 +139,10 @@ type claudeClient struct {
 
 	p        *process
 	recorded string            // the session id as recorded
-	open     map[string]bool   // its control requests without an answer
-	asked    map[string]string // open permission requests: tool use to request_id
+	open     map[string]string // its control requests without an answer: id to method
+	asked    map[string]string // requests of the provider: tool use or method to request_id
 	n        int
+	code     int // of the last launch that ended
 }
 
 // play plays all launches. The error is the first thing that was not as
@@ -120,11 +153,11 @@ func (c *claudeClient) play(entries []claudeEntry) error {
 		switch {
 		case e.typ == "query.open":
 			c.launch(e)
-			err = c.control(`{"subtype":"initialize","systemPrompt":[""]}`)
+			err = c.control("query.open", claudeInitialize(gjson.Get(e.frame, "options")))
 		case c.p == nil:
 			return fmt.Errorf("%s outside a launch", e.typ)
 		case e.exit:
-			err = c.leave()
+			err = c.leave(e)
 		case e.out:
 			err = c.send(e)
 		default:
@@ -138,7 +171,7 @@ func (c *claudeClient) play(entries []claudeEntry) error {
 }
 
 func (c *claudeClient) launch(e claudeEntry) {
-	c.open, c.asked = map[string]bool{}, map[string]string{}
+	c.open, c.asked = map[string]string{}, map[string]string{}
 	if id := gjson.Get(e.frame, "options.sessionId").Str; id != "" {
 		c.recorded = id
 	}
@@ -152,7 +185,12 @@ func (c *claudeClient) launch(e claudeEntry) {
 			c.t.Fatal(err)
 		}
 	}
-	c.p = newBinary(c.t, c.dir, link, env, claudeArgs(gjson.Parse(c.own(gjson.Get(e.frame, "options").Raw)))...)
+	options := gjson.Parse(c.own(gjson.Get(e.frame, "options").Raw))
+	var more []string
+	if !options.Get("settingSources").Exists() {
+		more = uncompared
+	}
+	c.p = newBinary(c.t, c.dir, link, env, claudeArgs(options, more...)...)
 	c.p.start(c.t)
 }
 
@@ -164,10 +202,10 @@ func (c *claudeClient) own(text string) string {
 	return strings.ReplaceAll(text, c.recorded, c.session)
 }
 
-func (c *claudeClient) control(request string) error {
+func (c *claudeClient) control(method, request string) error {
 	c.n++
 	id := fmt.Sprintf("req%d", c.n)
-	c.open[id] = true
+	c.open[id] = method
 	return c.p.send(fmt.Appendf(nil, `{"request_id":%q,"type":"control_request","request":%s}`, id, request))
 }
 
@@ -176,18 +214,30 @@ func (c *claudeClient) send(e claudeEntry) error {
 	case "prompt.offer":
 		message := gjson.Get(e.frame, "message").Raw
 		return c.p.send([]byte(message[:len(message)-1] + `,"session_id":""}`))
-	case "permission.response":
-		result := gjson.Get(e.frame, "result")
-		id := c.asked[result.Get("toolUseID").Str]
-		if id == "" { // a changed answer: to the only request
-			for _, only := range c.asked {
-				id = only
-			}
-		}
-		return c.p.send(fmt.Appendf(nil, `{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`, id, result.Raw))
+	case "permission.response", "hook.response", "mcp.response":
+		return c.answer(e)
 	}
-	body := strings.Replace(e.frame, `"type":"query.`, `"subtype":"`, 1)
-	return c.control(body)
+	return c.control(e.typ, strings.Replace(e.frame, `"type":"query.`, `"subtype":"`, 1))
+}
+
+// answer answers a request of the provider.
+func (c *claudeClient) answer(e claudeEntry) error {
+	f := gjson.Parse(e.frame)
+	id, body := c.asked[f.Get("result.toolUseID").Str], f.Get("result").Raw
+	switch {
+	case e.typ == "hook.response":
+		id, body = c.asked["hook.request"], f.Get("output").Raw
+	case e.typ == "mcp.response":
+		id, body = c.asked["mcp.request"], `{"mcp_response":`+f.Get("message").Raw+`}`
+	case id == "": // an error, or a changed answer: to the only request
+		for _, only := range c.asked {
+			id = only
+		}
+	}
+	if text := f.Get("error"); text.Exists() {
+		return c.p.send(fmt.Appendf(nil, `{"type":"control_response","response":{"subtype":"error","request_id":%q,"error":%s}}`, id, text.Raw))
+	}
+	return c.p.send(fmt.Appendf(nil, `{"type":"control_response","response":{"subtype":"success","request_id":%q,"response":%s}}`, id, body))
 }
 
 // want reads the next message but the answers to control requests.
@@ -197,14 +247,23 @@ func (c *claudeClient) want(e claudeEntry) error {
 		if err != nil {
 			return err
 		}
+		if e.typ == "query.response" {
+			return c.recordedAnswer(e, line)
+		}
 		if gjson.Get(line, "type").Str == "control_response" {
 			if err := c.answered(line); err != nil {
 				return err
 			}
 			continue
 		}
-		if e.typ == "permission.request" {
-			return c.permission(e, line)
+		switch e.typ {
+		case "permission.request", "hook.request", "mcp.request":
+			return c.request(e, line)
+		case "permission.aborted":
+			if id := c.asked[gjson.Get(e.frame, "toolUseID").Str]; gjson.Get(line, "type").Str != "control_cancel_request" || gjson.Get(line, "request_id").Str != id {
+				return fmt.Errorf("got %s: want the end of request %s", line, id)
+			}
+			return nil
 		}
 		if want := c.own(e.frame); line != want {
 			return fmt.Errorf("got %s: want %s", line, want)
@@ -213,31 +272,57 @@ func (c *claudeClient) want(e claudeEntry) error {
 	}
 }
 
+// answered takes an answer that was not recorded.
 func (c *claudeClient) answered(line string) error {
 	id := gjson.Get(line, "response.request_id").Str
-	if !c.open[id] || gjson.Get(line, "response.subtype").Str != "success" || !json.Valid([]byte(line)) {
+	if c.open[id] == "" || gjson.Get(line, "response.subtype").Str != "success" || !json.Valid([]byte(line)) {
 		return fmt.Errorf("answer %s: want a success, once", line)
 	}
 	delete(c.open, id)
 	return nil
 }
 
-func (c *claudeClient) permission(e claudeEntry, line string) error {
-	for wire, path := range map[string]string{
-		"request.tool_name": "toolName", "request.input": "input", "request.tool_use_id": "options.toolUseID",
-		"request.permission_suggestions": "options.suggestions", "request.blocked_path": "options.blockedPath", "request.display_name": "options.displayName",
-	} {
-		if got, want := gjson.Get(line, wire).Raw, gjson.Get(e.frame, path).Raw; got != want {
-			return fmt.Errorf("%s is %s: want %s", wire, got, want)
-		}
+func (c *claudeClient) recordedAnswer(e claudeEntry, line string) error {
+	in, want := gjson.Get(line, "response"), gjson.Parse(e.frame)
+	id := in.Get("request_id").Str
+	if c.open[id] != want.Get("method").Str || in.Get("response").Raw != want.Get("response").Raw || in.Get("error").Raw != want.Get("error").Raw {
+		return fmt.Errorf("got %s: want the answer %s", line, e.frame)
 	}
-	c.asked[gjson.Get(line, "request.tool_use_id").Str] = gjson.Get(line, "request_id").Str
+	delete(c.open, id)
 	return nil
 }
 
-// leave closes stdin and waits for the process to end.
-func (c *claudeClient) leave() error {
+func (c *claudeClient) request(e claudeEntry, line string) error {
+	for wire, path := range map[string]string{
+		"tool_name": "toolName", "input": "input", "permission_suggestions": "options.suggestions", "blocked_path": "options.blockedPath",
+		"display_name": "options.displayName", "callback_id": "callbackID", "server_name": "server", "message": "message",
+	} {
+		if got, want := gjson.Get(line, "request."+wire).Raw, c.own(gjson.Get(e.frame, path).Raw); got != want {
+			return fmt.Errorf("%s is %s: want %s", wire, got, want)
+		}
+	}
+	key := e.typ
+	if e.typ == "permission.request" {
+		key = gjson.Get(line, "request.tool_use_id").Str
+	}
+	c.asked[key] = gjson.Get(line, "request_id").Str
+	return nil
+}
+
+// leave closes stdin, ends the process where the recorded client did, and
+// waits for its end.
+func (c *claudeClient) leave(e claudeEntry) error {
 	c.p.in.Close()
+	if e.killed {
+		c.p.out.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		if rest, err := c.p.rest(); !errors.Is(err, os.ErrDeadlineExceeded) {
+			return fmt.Errorf("the end of input was enough to end it: %q, %v", rest, err)
+		}
+		c.p.out.SetReadDeadline(time.Now().Add(patience))
+		if err := c.p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			return err
+		}
+	}
 	rest, err := c.p.rest()
 	if err != nil {
 		return err
@@ -253,11 +338,12 @@ func (c *claudeClient) leave() error {
 	if len(c.open) > 0 {
 		return fmt.Errorf("unanswered: %v", c.open)
 	}
-	if code, sig := c.p.wait(c.t); code != 0 || sig != 0 {
-		return fmt.Errorf("exit code %d, signal %d\n%s", code, sig, c.p.errors(c.t))
+	code, sig := c.p.wait(c.t)
+	if code != e.code || sig != 0 {
+		err = fmt.Errorf("exit code %d, signal %d: want %d\n%s", code, sig, e.code, c.p.errors(c.t))
 	}
-	c.p = nil
-	return nil
+	c.p, c.code = nil, code
+	return err
 }
 
 // outcome ends what still runs and reads the report.
@@ -265,7 +351,17 @@ func (c *claudeClient) outcome() (report *replay.Report, code int) {
 	if c.p != nil {
 		c.p.in.Close()
 		_, _ = c.p.rest() // what a failed peer still said
-		code, _ = c.p.wait(c.t)
+		c.code, _ = c.p.wait(c.t)
 	}
-	return readReport(c.t, c.dir, "report.json"), code
+	return readReport(c.t, c.dir, "report.json"), c.code
+}
+
+// claudeTranscript is a hand-written transcript.
+func claudeTranscript(t testing.TB, scenario string) string {
+	t.Helper()
+	file, err := filepath.Abs(filepath.Join("testdata", "claude", scenario+".ndjson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }

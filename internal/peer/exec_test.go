@@ -6,7 +6,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/replaypeer/replaypeer/internal/replay"
 )
@@ -131,5 +133,65 @@ func TestExecLeftover(t *testing.T) {
 	firstTurn(t, fake, "one\n\ntwo")
 	if r := readReport(t, filepath.Dir(fake), "codex.report.json"); r.Verdict != replay.Running {
 		t.Errorf("after one of two turns the verdict is %s: want running", r.Verdict)
+	}
+}
+
+// TestExecGoesOn: a client that has sent its prompt is still there. A gate
+// holds the turn, a signal ends it, and silence does.
+func TestExecGoesOn(t *testing.T) {
+	start := func(t *testing.T, cfg Config) (*exec.Cmd, *bytes.Buffer, string) {
+		fake := execFake(t, execTurns, cfg)
+		cmd := exec.CommandContext(t.Context(), fake, "exec", "--experimental-json", "-m", "gpt-5.5", "-c", "openai_base_url=x", "--cd", workspace)
+		cmd.Env = append(os.Environ(), "REPLAY_PEER_WORKSPACE="+workspace)
+		out := &bytes.Buffer{}
+		cmd.Stdin, cmd.Stdout = strings.NewReader("one\n\ntwo"), out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd, out, filepath.Dir(fake)
+	}
+	socket := filepath.Join(t.TempDir(), "control")
+	command := func(text string) {
+		t.Helper()
+		for end := time.Now().Add(patience); ; {
+			_, err := Command(t.Context(), socket, text)
+			if err == nil {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s: %v", text, err)
+			}
+			time.Sleep(10 * time.Millisecond) // until the socket is there
+		}
+	}
+
+	cmd, out, dir := start(t, Config{Hold: []string{"turn.completed"}, Control: socket})
+	command("wait turn.completed")
+	command("release turn.completed")
+	if err := cmd.Wait(); err != nil || strings.Count(out.String(), "\n") != 2 {
+		t.Errorf("behind the gate: %v, %q", err, out)
+	}
+	if r := readReport(t, dir, "codex.report.json"); r.Verdict != replay.Running {
+		t.Errorf("verdict %s", r.Verdict)
+	}
+
+	cmd, _, dir = start(t, Config{Hold: []string{"turn.completed"}, Control: socket})
+	command("wait turn.completed")
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("the signal has no effect")
+	}
+	if r := readReport(t, dir, "codex.report.json"); r.Verdict != replay.Aborted {
+		t.Errorf("after the signal the verdict is %s", r.Verdict)
+	}
+
+	cmd, _, dir = start(t, Config{Pace: "virtual", IdleTimeout: 100 * time.Millisecond})
+	if err := cmd.Wait(); err == nil {
+		t.Error("silence has no effect")
+	}
+	if r := readReport(t, dir, "codex.report.json"); r.Verdict != replay.Timeout {
+		t.Errorf("after silence the verdict is %s", r.Verdict)
 	}
 }

@@ -120,13 +120,13 @@ type staged struct{ from, to []string }
 // right after its last frame finds a report that knows it.
 func (f *files) stage(st replay.State, r *replay.Report) (*staged, error) {
 	s := &staged{}
-	if f.statePath != "" {
-		if err := s.add(f.statePath, st.Encode()); err != nil {
+	if f.statePath != "" { // bound values in it may be a client's secrets
+		if err := s.add(f.statePath, st.Encode(), 0o600); err != nil {
 			return nil, fmt.Errorf("write state: %w", err)
 		}
 	}
 	if f.reportPath != "" {
-		if err := s.add(f.reportPath, r.Masked().Encode()); err != nil {
+		if err := s.add(f.reportPath, r.Masked().Encode(), 0o644); err != nil {
 			s.drop()
 			return nil, fmt.Errorf("write report: %w", err)
 		}
@@ -134,14 +134,14 @@ func (f *files) stage(st replay.State, r *replay.Report) (*staged, error) {
 	return s, nil
 }
 
-func (s *staged) add(path string, content []byte) error {
+func (s *staged) add(path string, content []byte, mode os.FileMode) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
 	_, err = tmp.Write(content)
 	if err == nil {
-		err = tmp.Chmod(0o644)
+		err = tmp.Chmod(mode)
 	}
 	if e := tmp.Close(); err == nil {
 		err = e

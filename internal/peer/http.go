@@ -1,16 +1,17 @@
 package peer
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/replaypeer/replaypeer/internal/replay"
@@ -20,8 +21,13 @@ import (
 
 // apart is the least time between deliveries on two connections. A client sees
 // the order of what comes on one connection; across connections it sees when
-// each becomes readable, and needs a moment to take up the first.
-const apart = 2 * time.Millisecond
+// each becomes readable, and needs a moment to take up the first. Where the
+// system tells whether the client has read, that moment begins then, or after
+// patient at the latest.
+const (
+	apart   = 2 * time.Millisecond
+	patient = 200 * time.Millisecond
+)
 
 // farewell is how long closing waits for answers on their way.
 const farewell = 500 * time.Millisecond
@@ -36,6 +42,9 @@ type httpWire struct {
 	server *http.Server
 	stop   chan struct{} // ends keep-alives
 
+	connMu sync.Mutex
+	conns  map[net.Conn]bool // that have a request
+
 	// Guarded by the session's lock.
 	lastID  int
 	pending []*exchange // requests without an answer, in the order they came
@@ -48,6 +57,8 @@ type httpWire struct {
 // exchange is one request and its answer.
 type exchange struct {
 	id     string
+	client string // addresses of both ends
+	server string
 	line   string // "GET /event", for messages
 	w      http.ResponseWriter
 	done   chan struct{} // closed when the answer is complete
@@ -61,7 +72,7 @@ type exchange struct {
 }
 
 func newHTTPWire(s *session, args []string) *httpWire {
-	return &httpWire{s: s, args: args, stop: make(chan struct{})}
+	return &httpWire{s: s, args: args, stop: make(chan struct{}), conns: map[net.Conn]bool{}}
 }
 
 func (h *httpWire) open() error {
@@ -69,7 +80,7 @@ func (h *httpWire) open() error {
 	if err != nil {
 		return err
 	}
-	h.server = &http.Server{Handler: h}
+	h.server = &http.Server{Handler: h, ConnState: h.state, ErrorLog: log.New(io.Discard, "", 0)}
 	go h.server.Serve(h.l) // ends with close
 	go h.keepAlive()
 	if ready := h.s.script.Flavor.Ready; ready != "" {
@@ -77,7 +88,7 @@ func (h *httpWire) open() error {
 			return fmt.Errorf("tell the address: %w", err)
 		}
 	}
-	h.s.step(func() {}) // what comes before the client's first request
+	go h.s.step(func() {}) // what comes before the client's first request; it may find a client that does not read
 	return nil
 }
 
@@ -121,10 +132,28 @@ func (h *httpWire) close(abruptly bool) {
 		x.finish()
 	}
 	h.s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), farewell)
-	defer cancel()
-	h.server.Shutdown(ctx)
+	// Not Shutdown: it would wait for connections that were never used.
+	for end := time.Now().Add(farewell); h.active() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
 	h.server.Close()
+}
+
+// state keeps which connections are in the middle of something.
+func (h *httpWire) state(c net.Conn, st http.ConnState) {
+	h.connMu.Lock()
+	defer h.connMu.Unlock()
+	if st == http.StateActive {
+		h.conns[c] = true
+	} else {
+		delete(h.conns, c)
+	}
+}
+
+func (h *httpWire) active() bool {
+	h.connMu.Lock()
+	defer h.connMu.Unlock()
+	return len(h.conns) > 0
 }
 
 func (x *exchange) finish() {
@@ -148,7 +177,10 @@ func (h *httpWire) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		limit = envelope.MaxLine
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
-	x := &exchange{w: w, line: r.Method + " " + r.URL.EscapedPath(), done: make(chan struct{})}
+	x := &exchange{w: w, line: r.Method + " " + r.URL.EscapedPath(), done: make(chan struct{}), client: r.RemoteAddr}
+	if a, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		x.server = a.String()
+	}
 	if !h.receive(x, r, body, err) {
 		h.refuseOne(x, "replay-peer: the replay is over")
 		return

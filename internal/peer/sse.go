@@ -132,7 +132,7 @@ func (h *httpWire) deliver(d *delivery) bool {
 	if d.to == nil {
 		return h.failGone(fmt.Sprintf("stdout: %v", err))
 	}
-	return h.failGone(fmt.Sprintf("%s: %v", d.to.line, err))
+	return h.failGone(d.to.line + " was not delivered: the client has closed the connection")
 }
 
 func (d *delivery) deliver(h *httpWire) error {
@@ -142,8 +142,12 @@ func (d *delivery) deliver(h *httpWire) error {
 	if d.to.gone {
 		return errGone
 	}
-	if h.last != nil && h.last != d.to {
-		time.Sleep(apart - time.Since(h.lastAt))
+	if h.last != nil && h.last.client != d.to.client {
+		since := h.lastAt
+		if t := h.last.await(); t.After(since) {
+			since = t
+		}
+		time.Sleep(apart - time.Since(since))
 	}
 	defer func() { h.last, h.lastAt = d.to, time.Now() }()
 	if d.event != nil {
@@ -153,6 +157,18 @@ func (d *delivery) deliver(h *httpWire) error {
 		return err
 	}
 	return h.begin(d.to)
+}
+
+// await returns once the client has read what it was sent, and when that was
+// last known not to be so.
+func (x *exchange) await() (unreadAt time.Time) {
+	for end := time.Now().Add(patient); time.Now().Before(end); time.Sleep(apart / 4) {
+		if n, ok := unread(x.client, x.server); !ok || n == 0 {
+			break
+		}
+		unreadAt = time.Now()
+	}
+	return unreadAt
 }
 
 // answer writes a whole answer, or the beginning of a stream.

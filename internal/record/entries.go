@@ -8,6 +8,7 @@ import (
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 	"github.com/replaypeer/replaypeer/pkg/flavors"
+	"github.com/replaypeer/replaypeer/pkg/redact"
 )
 
 // translator turns the messages of one provider process into entries. Only
@@ -15,8 +16,8 @@ import (
 type translator struct {
 	flavor *flavors.Flavor
 	codec  flavors.Codec
-	scrub  *scrubber
-	redact func(envelope.Direction, json.RawMessage) json.RawMessage
+	redact *redact.Redactor
+	known  int // secrets it knew at the start
 
 	labels map[string]string   // open requests: direction and id to their label
 	open   map[string][]string // the same where frames carry no ids: direction to labels, oldest first
@@ -25,22 +26,23 @@ type translator struct {
 	facts  map[string]string   // what Flavor.Probe told; the first word counts
 }
 
-func newTranslator(o *Options, args []string) *translator {
+func newTranslator(o *Options, args []string, r *redact.Redactor) *translator {
 	return &translator{
 		flavor: o.Flavor,
 		codec:  o.Flavor.NewCodec(flavors.Launch{Args: args}),
-		scrub:  newScrubber(o),
-		redact: o.Redact,
+		redact: r,
+		known:  r.Known(),
 		labels: map[string]string{},
 		open:   map[string][]string{},
 		facts:  map[string]string{},
 	}
 }
 
-// write adds what a message stands for to the recording.
+// write adds what a message stands for to the recording, as far as no secret
+// can go on in a later one. The rest follows with later messages.
 func (t *translator) write(out *output, m message) {
 	for _, e := range t.entries(m) {
-		out.append(e)
+		out.redacted(t.redact.Add(e))
 	}
 }
 
@@ -97,7 +99,7 @@ func (t *translator) expectations(m message, frames []flavors.Frame) []envelope.
 	for _, f := range frames {
 		t.probe(envelope.Out, f)
 		entries = append(entries, &envelope.ExpectOutbound{
-			Label: t.label(envelope.Out, f), Frame: t.clean(envelope.Out, f.Raw),
+			Label: t.label(envelope.Out, f), Frame: f.Raw,
 		})
 		t.last = m.at
 	}
@@ -117,7 +119,7 @@ func (t *translator) inbound(m message) []envelope.Entry {
 	for _, f := range frames {
 		t.probe(envelope.In, f)
 		entries = append(entries, &envelope.EmitInbound{
-			Label: t.label(envelope.In, f), Frame: t.clean(envelope.In, f.Raw), AfterMs: t.after(m.at),
+			Label: t.label(envelope.In, f), Frame: f.Raw, AfterMs: t.after(m.at),
 		})
 	}
 	return entries
@@ -127,21 +129,13 @@ func (t *translator) inbound(m message) []envelope.Entry {
 // without an end stays so.
 func (t *translator) text(m message, c envelope.Channel) envelope.Entry {
 	return &envelope.EmitInbound{
-		Label: string(c), Channel: c, Frame: t.clean(envelope.In, quote(m.line)), AfterMs: t.after(m.at),
+		Label: string(c), Channel: c, Frame: quote(m.line), AfterMs: t.after(m.at),
 	}
 }
 
 // quote makes a JSON string of text that need not be UTF-8.
 func quote(text []byte) json.RawMessage {
 	return envelope.AppendString(nil, strings.ToValidUTF8(string(text), "\ufffd"))
-}
-
-func (t *translator) clean(dir envelope.Direction, raw json.RawMessage) json.RawMessage {
-	raw = t.scrub.frame(dir, raw)
-	if t.redact != nil {
-		raw = t.redact(dir, raw)
-	}
-	return raw
 }
 
 // after is the time since the entry before in whole milliseconds, nil for
@@ -168,6 +162,9 @@ func (t *translator) label(dir envelope.Direction, f flavors.Frame) string {
 	case flavors.Response:
 		if label := t.answered(dir.Opposite(), f); label != "" {
 			return label
+		}
+		if f.Stray() {
+			return "error"
 		}
 	default:
 		if t.flavor.Label != nil {

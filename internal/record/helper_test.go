@@ -73,11 +73,46 @@ func role(name string) {
 		}
 		fmt.Println(`{"method":"ready"}`)
 		io.Copy(io.Discard, os.Stdin)
+	case "script": // reads what it is sent, then writes what a file says
+		script(arg)
+	case "recorder-of": // records another role into the file
+		file, role, _ := strings.Cut(arg, ":")
+		os.Setenv("RECORD_ROLE", role)
+		Stdio(context.Background(), Options{Path: file, Flavor: flavors.Codex, Scenario: "crash"},
+			proc.Config{Path: os.Args[0]}, Streams{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 	case "recorder": // records a waiter into the file
 		os.Setenv("RECORD_ROLE", "waiter")
 		Stdio(context.Background(), Options{Path: arg, Flavor: flavors.Codex, Scenario: "crash"},
 			proc.Config{Path: os.Args[0]}, Streams{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 	}
+}
+
+// script waits for as many lines as the first line of the file says, then
+// writes the others: to stderr those that begin with E. A line "W" waits for
+// one more line.
+func script(file string) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		panic(err)
+	}
+	first, rest, _ := strings.Cut(string(data), "\n")
+	in := bufio.NewReader(os.Stdin)
+	n := 0
+	fmt.Sscan(first, &n)
+	for range n {
+		in.ReadString('\n')
+	}
+	for line := range strings.Lines(rest) {
+		switch line[0] {
+		case 'E':
+			os.Stderr.WriteString(line[1:])
+		case 'W':
+			in.ReadString('\n')
+		default:
+			os.Stdout.WriteString(line[1:])
+		}
+	}
+	io.Copy(io.Discard, in)
 }
 
 func mustGetwd() string {

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
+	"github.com/replaypeer/replaypeer/pkg/redact"
 )
 
 // unknown is the header's version while nothing told it.
@@ -64,16 +65,7 @@ func (m *metadata) finish(facts map[string]string, counts map[string]int) {
 			m.setString(k, v)
 		}
 	}
-	total := maps.Clone(counts)
-	gjson.GetBytes(m.values["redaction"], "counts").ForEach(func(k, v gjson.Result) bool {
-		total[k.Str] += int(v.Int())
-		return true
-	})
-	raw, err := json.Marshal(struct {
-		RuleSet string         `json:"ruleSet"`
-		Counts  map[string]int `json:"counts"`
-	}{ruleSet, total})
-	if err == nil { // always: strings and numbers
+	if raw, err := redact.Redaction(m.values["redaction"], counts); err == nil { // always: what a recorder wrote
 		m.set("redaction", raw)
 	}
 	m.set("incomplete", nil)
@@ -126,7 +118,7 @@ func object(pairs ...string) json.RawMessage {
 // OwnMetadata says whether the recorder itself writes the metadata key.
 func OwnMetadata(key string) bool {
 	switch key {
-	case "capturedAt", "providerVersion", "model", "cwdPolicy", "source", "recorder", "platform", "redaction", "incomplete":
+	case "capturedAt", "providerVersion", "model", "cwdPolicy", "source", "recorder", "platform", "redaction", "seal", "incomplete":
 		return true
 	}
 	return false

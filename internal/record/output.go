@@ -16,6 +16,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
+	"github.com/replaypeer/replaypeer/pkg/redact"
 )
 
 // output is a recording in progress. Only the writing goroutine appends;
@@ -35,7 +36,7 @@ type output struct {
 
 // openOutput takes the lock and starts the hidden file with a header that
 // says "incomplete", and with the entries of an earlier process.
-func openOutput(o *Options) (_ *output, err error) {
+func openOutput(o *Options, r *redact.Redactor) (_ *output, err error) {
 	if o.Force && o.Append {
 		return nil, errors.New("force and append exclude each other")
 	}
@@ -58,6 +59,10 @@ func openOutput(o *Options) (_ *output, err error) {
 	earlier, err := out.earlier(o)
 	if err != nil {
 		return nil, err
+	}
+	r.Reserve(earlier)
+	for i := range o.Metadata {
+		o.Metadata[i][1] = r.Text(o.Metadata[i][1])
 	}
 	out.meta = startMetadata(o, out.header.Metadata)
 	out.header.Metadata = out.meta.json()
@@ -202,20 +207,30 @@ func (out *output) discard() {
 }
 
 // finish writes the transcript with its complete header, checks it, and puts
-// it in place. It returns where the recording is, whatever became of it.
+// it in place. It returns where the recording is, whatever became of it; ""
+// when it held a secret and is gone.
 func (out *output) finish(o *Options, t *translator) (string, error) {
 	defer out.file.Close()
 	if out.err != nil {
+		var left *LeakError
+		var leak *redact.LeakError
+		switch err := out.checkLeak(t.redact, out.partial); {
+		case errors.As(err, &left):
+			return "", err
+		case errors.As(out.err, &leak):
+			os.Remove(out.partial)
+			return "", &LeakError{out.path, leak}
+		}
 		return out.partial, fmt.Errorf("recording is incomplete, kept as %s: %w", out.partial, out.err)
 	}
-	out.meta.finish(t.facts, t.scrub.counts)
-	h := out.header
-	h.Metadata = out.meta.json()
-	h.Version = cmp.Or(out.meta.str("providerVersion"), unknown)
 	whole := strings.TrimSuffix(out.partial, ".partial") + ".whole"
-	if err := out.writeWhole(whole, &h); err != nil {
+	if err := out.writeWhole(whole, t); err != nil {
 		os.Remove(whole)
 		return out.partial, fmt.Errorf("finish recording, kept as %s: %w", out.partial, err)
+	}
+	if err := out.checkLeak(t.redact, whole, out.partial); err != nil {
+		os.Remove(whole)
+		return "", err
 	}
 	target := out.path
 	var rejected *RejectedError
@@ -235,20 +250,39 @@ func (out *output) finish(o *Options, t *translator) (string, error) {
 	return target, nil
 }
 
-// writeWhole copies the entries after a new header, down to the disk.
-func (out *output) writeWhole(path string, h *envelope.Header) error {
+// writeWhole writes the complete header and the entries, down to the disk.
+func (out *output) writeWhole(path string, t *translator) error {
+	entries, from := out.file, out.body
+	if t.redact.Known() > t.known {
+		again, err := out.again(t.redact, path+".entries")
+		defer os.Remove(path + ".entries")
+		if err != nil {
+			return err
+		}
+		defer again.Close()
+		entries, from = again, 0
+	}
+	out.meta.finish(t.facts, t.redact.Counts())
+	h := out.header
+	sum, err := seal(entries, from, &h)
+	if err != nil {
+		return err
+	}
+	out.meta.setString("seal", sum)
+	h.Metadata = out.meta.json()
+	h.Version = cmp.Or(out.meta.str("providerVersion"), unknown)
 	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := envelope.NewWriter(f).WriteHeader(h); err != nil {
+	if err := envelope.NewWriter(f).WriteHeader(&h); err != nil {
 		return err
 	}
-	if _, err := out.file.Seek(out.body, io.SeekStart); err != nil {
+	if _, err := entries.Seek(from, io.SeekStart); err != nil {
 		return err
 	}
-	if _, err := io.Copy(f, out.file); err != nil {
+	if _, err := io.Copy(f, entries); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {

@@ -15,13 +15,15 @@
 //	simple.ndjson             the finished recording, put there at once
 //	simple.rejected.ndjson    instead, when it does not hold against itself
 //
-// Paths of the machine are replaced before anything reaches the disk.
+// Secrets, personal data and paths of the machine are replaced before anything
+// reaches the disk. Entries that carry a piece of a longer text wait, in
+// memory, until no secret can go on in the next piece. A recording that still
+// holds a secret at the end is removed.
 package record
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -60,10 +62,10 @@ type Options struct {
 	// envelope.MaxLine. Longer ones pass through and spoil the recording.
 	MaxLine int
 
-	// Redact scrubs one frame, after paths were replaced; nil leaves it. For
-	// text of stdout and stderr the frame is a JSON string. It must return
-	// valid JSON on one line.
-	Redact func(dir envelope.Direction, frame json.RawMessage) json.RawMessage
+	// Users and Hosts are names of the machine to leave out. Env is the
+	// environment, KEY=VALUE: the values of secret-looking variables are left
+	// out, wherever they stand. That of Stdio's command is added to it.
+	Users, Hosts, Env []string
 
 	// Check says whether a finished transcript holds; nil accepts all.
 	Check func(path string) error
@@ -81,7 +83,7 @@ type Streams struct {
 // Result is what became of a recording.
 type Result struct {
 	Exit proc.Exit // how the provider ended
-	Path string    // the file written
+	Path string    // the file written, "" for none
 }
 
 // RejectedError says that a recording does not hold against itself.
@@ -101,7 +103,7 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 // Stdio starts the provider, stands between it and the client until it ends,
 // and finishes the transcript. Result.Exit is valid whenever the provider was
 // started, also beside an error. The error is a *RejectedError when the
-// recording does not hold. The end of ctx ends the provider.
+// recording does not hold, and a *LeakError when a secret was left in it. The end of ctx ends the provider.
 //
 // A goroutine may go on reading Streams.Stdin after Stdio returned.
 func Stdio(ctx context.Context, o Options, command proc.Config, s Streams) (Result, error) {
@@ -110,7 +112,9 @@ func Stdio(ctx context.Context, o Options, command proc.Config, s Streams) (Resu
 	if o.MaxLine <= 0 {
 		o.MaxLine = envelope.MaxLine
 	}
-	out, err := openOutput(&o)
+	o.Env = append(o.Env[:len(o.Env):len(o.Env)], command.Env...)
+	r := newRedactor(&o)
+	out, err := openOutput(&o, r)
 	if err != nil {
 		return Result{}, err
 	}
@@ -120,12 +124,13 @@ func Stdio(ctx context.Context, o Options, command proc.Config, s Streams) (Resu
 		out.discard()
 		return Result{}, err
 	}
-	t := newTranslator(&o, command.Args)
+	t := newTranslator(&o, command.Args, r)
 	tap := startTap(p, s, o.MaxLine)
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
 		tap.order.run(func(m message) { t.write(out, m) })
+		out.redacted(r.Flush())
 	}()
 	exit := tap.wait(ctx, s.Signals)
 	<-written

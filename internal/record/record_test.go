@@ -108,7 +108,7 @@ exit success
 	m := gjson.ParseBytes(h.Metadata)
 	for k, v := range map[string]string{
 		"model": "m", "source": "scripted-model", "cwdPolicy": "workspace", "ticket": "A-1", "recorder.name": "replay-record",
-		"recorder.version": "1.2.3", "redaction.ruleSet": "paths/1", "redaction.counts.workspace": "2", "incomplete": "",
+		"recorder.version": "1.2.3", "redaction.ruleSet": "replaypeer/1", "redaction.counts.workspace": "2", "incomplete": "",
 	} {
 		if got := m.Get(k).String(); got != v {
 			t.Errorf("metadata %s is %q, want %q", k, got, v)

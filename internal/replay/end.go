@@ -3,6 +3,7 @@ package replay
 import (
 	"time"
 
+	"github.com/replaypeer/replaypeer/pkg/envelope"
 	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
@@ -66,7 +67,7 @@ func (p *Player) Illegal(wire []byte, err error) {
 // OutputClosed, which says that a frame was not delivered, and after the end of
 // input the provider still says what it has to say.
 func (p *Player) Close(c Cause) {
-	if p.Failed() || p.closed != "" && c != OutputClosed {
+	if p.Failed() || p.gone() && c != OutputClosed {
 		return // a client that has sent all it will may still stop reading too early
 	}
 	p.closed = c
@@ -79,19 +80,25 @@ func (p *Player) Close(c Cause) {
 	}
 }
 
+// gone says whether nobody is there any more. Where the provider ends by
+// itself, a client has not gone by having said all it has to say.
+func (p *Player) gone() bool {
+	return p.closed != "" && !(p.closed == EndOfInput && p.script.Flavor.EndsAlone)
+}
+
 // hold says whether a gate, a pause or the pace keeps the entry at the cursor
 // back.
 func (p *Player) hold(now time.Duration) (Action, bool) {
 	_, label := p.peek.Position()
 	p.early = true
 	if p.gates.held(label) {
-		if p.closed != "" {
+		if p.gone() {
 			p.failClosed()
 			return Action{Kind: Fail}, true
 		}
 		return Action{Kind: Held}, true
 	}
-	if p.closed == "" || p.closed == EndOfInput && p.script.Flavor.EndsAlone {
+	if !p.gone() {
 		if d := p.pacer.left(p.peek, now); d != 0 {
 			if d < 0 {
 				return Action{Kind: Held}, true
@@ -130,10 +137,18 @@ func (p *Player) end(x Exit) (Action, bool) {
 			}
 		}
 	}
-	if x.own() || p.closed != "" {
+	p.cancelled = x.Status == envelope.Cancelled
+	if x.own() || p.closed != "" && !p.outlives() {
 		return Action{Kind: Quit, Exit: x}, true
 	}
 	return Action{Kind: Closing, Exit: x}, true
+}
+
+// outlives says whether the end of its input is not enough to end the
+// provider: its client closed first, as every client of such a provider does,
+// and then had to end it by a signal.
+func (p *Player) outlives() bool {
+	return p.ended && p.cancelled && p.closed == EndOfInput && p.script.Flavor.EndsAlone
 }
 
 // last says whether the end at the cursor is the transcript's.

@@ -86,10 +86,10 @@ func TestExits(t *testing.T) {
 		{"error", exit("error"), "quit error 1"},
 		{"null", exit("error", `"error":null`), "quit error 1"},
 		{"code", exit("error", `"error":{"exitCode":3,"more":[1]}`), "quit error 3"},
-		{"signal and text", exit("error", `"error":{"exitCode":137,"signal":"SIGKILL","stderr":"oh\u00e9"}`), "quit error 137 SIGKILL ohé"},
-		{"plain text", exit("error", `"error":"it broke"`), "quit error 1  it broke"},
-		{"another shape", exit("error", `"error":{"exitCode":"three"}`), `quit error 1  {"exitCode":"three"}`},
-		{"a list", exit("error", `"error":[1]`), `quit error 1  [1]`},
+		{"signal and text", exit("error", `"error":{"exitCode":137,"signal":"SIGKILL","stderr":"oh\u00e9"}`), `quit error 137 SIGKILL "ohé"`},
+		{"plain text", exit("error", `"error":"it broke"`), `quit error 1 "it broke\n"`},
+		{"another shape", exit("error", `"error":{"exitCode":"three"}`), `quit error 1 "{\"exitCode\":\"three\"}"`},
+		{"a list", exit("error", `"error":[1]`), `quit error 1 "[1]"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			entries := []string{ask(1, "go"), answer(1, "go")}

@@ -64,7 +64,7 @@ func TestTextOfManyDifferences(t *testing.T) {
 
 func TestTextOfTheNearest(t *testing.T) {
 	s := load(t, out("one", `{"method":"m","params":{"a":1,"b":1,"c":1}}`), in("n", `{"method":"n"}`),
-		out("two", `{"method":"m","params":{"a":2,"b":2,"c":1}}`), out("three", `{"method":"m","params":{"a":2,"b":2,"c":3}}`), out("four", `{"method":"m","params":{"a":2,"b":2,"c":3}}`))
+		out("two", `{"method":"m","params":{"a":2,"b":2,"c":1}}`), out("three", `{"method":"m","params":{"a":2,"b":2,"c":3}}`), out("four", `{"method":"m","params":{"a":2,"b":2,"c":3}}`), out("five", `{"method":"q"}`))
 	p := perform(t, s, Options{}, State{}, []turn{{`send {"method":"m","params":{"a":2,"b":2,"c":3}}`, "fail mismatch frame"}})
 	wantText(t, p, `
 t.ndjson:2: outbound mismatch at params.a (label "one")
@@ -143,6 +143,22 @@ t.ndjson:3: the client closed its output before the recording ended (label "y")
 `)
 	if f := p.Report().Failure; len(f.Leftover) != maxLeftover || f.LeftoverCount != 62 {
 		t.Errorf("%d of %d leftovers: want %d of 62", len(f.Leftover), f.LeftoverCount, maxLeftover)
+	}
+}
+
+// TestTextOfLostFrames has a client that stops reading when all was played,
+// with another launch to come.
+func TestTextOfLostFrames(t *testing.T) {
+	s := load(t, ask(1, "go"), answer(1, "go"), exit("success"), out("b", `{"method":"b"}`))
+	p := perform(t, s, Options{}, State{}, []turn{{start, `{"id":9,"result":"go"}` + "\nclosing"}, {"close output_closed", "fail aborted output_closed"}})
+	wantText(t, p, `
+t.ndjson:4: the client stopped reading before it had the last frames
+  not played:
+    line 5 expect_outbound (label "b")
+  played last: line 4 runtime_exit (label "")
+`)
+	if n := p.Report().Failure.LeftoverCount; n != 1 {
+		t.Errorf("%d leftovers: want 1", n)
 	}
 }
 

@@ -25,10 +25,14 @@ func failing(t *testing.T, s *Script, opt Options, headline string, turns ...tur
 }
 
 func refused(p *Player) string {
-	if p.Refusal() == nil {
+	switch f := p.Refusal(); {
+	case f == nil:
 		return ""
+	case f.ID == nil:
+		return "no id"
+	default:
+		return string(f.ID)
 	}
-	return string(p.Refusal().ID)
 }
 
 func TestIllegalFrames(t *testing.T) {
@@ -170,6 +174,14 @@ func TestFrameNamesTheEnded(t *testing.T) {
 	failing(t, threads(t), Options{Hold: []string{"more"}},
 		`t.ndjson:6: outbound frame came too early: params.turnId names "U", which has ended (label "more")`,
 		ended, turn{`send {"method":"steer","params":{"threadId":"T","turnId":"U"}}`, "fail mismatch ahead"})
+	// The recording itself names it once more.
+	again := load(t, in("done", `{"method":"turn/completed","params":{"turn":{"id":"U"}}}`), in("more", `{"method":"more"}`),
+		out("read", `{"method":"read","params":{"turnId":"U"}}`))
+	perform(t, again, Options{Hold: []string{"more"}}, State{}, []turn{
+		{"", `{"method":"turn/completed","params":{"turn":{"id":"U"}}}` + "\nheld more"},
+		{`send {"method":"read","params":{"turnId":"U"}}`, "held more"},
+		{"release more", `{"method":"more"}` + "\nclosing"},
+	})
 	// Before it has ended, and for what goes on, a frame waits for its turn.
 	perform(t, threads(t), Options{Hold: []string{"done", "more"}}, State{}, []turn{
 		{"send " + request(1, "start"), told + "held done"},

@@ -80,8 +80,16 @@ func newPlayer(t testing.TB, s *Script, opt Options, st State) *Player {
 
 // stage is a Player and its driver's clock.
 type stage struct {
-	p   *Player
-	now time.Duration
+	p    *Player
+	now  time.Duration
+	wire flavors.Codec // made when first needed
+}
+
+func (s *stage) codec() flavors.Codec {
+	if s.wire == nil {
+		s.wire = s.p.script.Flavor.NewCodec(flavors.Launch{})
+	}
+	return s.wire
 }
 
 // do is one event, in words:
@@ -97,7 +105,7 @@ func (s *stage) do(event string) []string {
 	switch word {
 	case "":
 	case "send":
-		frames, err := s.p.script.Flavor.NewCodec(flavors.Launch{}).Decode(envelope.Out, []byte(arg))
+		frames, err := s.codec().Decode(envelope.Out, []byte(arg))
 		if err != nil {
 			s.p.Illegal([]byte(arg), err)
 			break
@@ -134,7 +142,6 @@ func (s *stage) do(event string) []string {
 // drain asks what to do until it is not Emit. It gives up after more steps
 // than any transcript under test has.
 func (s *stage) drain() []string {
-	codec := s.p.script.Flavor.NewCodec(flavors.Launch{})
 	var said []string
 	for range 10000 {
 		act := s.p.Next(s.now)
@@ -145,7 +152,7 @@ func (s *stage) drain() []string {
 			said = append(said, string(act.Channel)+": "+envelope.Unquote(act.Frame.Raw))
 			continue
 		}
-		wire, err := codec.Encode(nil, envelope.In, act.Frame, act.ID)
+		wire, err := s.codec().Encode(nil, envelope.In, act.Frame, act.ID)
 		if err != nil {
 			panic(err)
 		}
@@ -165,7 +172,11 @@ func (s *stage) describe(act Action) string {
 	case Closing:
 		return "closing"
 	case Quit:
-		return strings.TrimSpace(fmt.Sprintf("quit %s %d %s %s", act.Exit.Status, act.Exit.Code, act.Exit.Signal, act.Exit.Stderr))
+		text := strings.TrimSpace(fmt.Sprintf("quit %s %d %s", act.Exit.Status, act.Exit.Code, act.Exit.Signal))
+		if act.Exit.Stderr != "" {
+			text += fmt.Sprintf(" %q", act.Exit.Stderr)
+		}
+		return text
 	case Fail:
 		return "fail " + string(s.p.Report().Verdict) + " " + s.p.Report().Failure.Reason
 	}

@@ -33,7 +33,9 @@ func (p *Player) Next(now time.Duration) Action {
 				}
 				return Action{Kind: Wait}
 			}
-			p.compare(now)
+			if act, ok := p.compare(now); ok {
+				return act
+			}
 			continue
 		}
 		if p.peek == nil {
@@ -144,21 +146,56 @@ func sites(list []flavors.Place, f flavors.Frame) ([]place, error) {
 }
 
 // compare takes the oldest frame and finds what it meets: the expectation at
-// the cursor, else an optional one, else a repeated one.
-func (p *Player) compare(now time.Duration) {
+// the cursor, else an optional one, else a repeated one. ok is true when the
+// driver has to wait for another frame first.
+func (p *Player) compare(now time.Duration) (act Action, ok bool) {
+	if p.script.Flavor.Unordered {
+		return p.compareAny(now)
+	}
 	f := p.dequeue()
+	if !p.settle(f, now) {
+		p.failFrame(f)
+	}
+	return Action{}, false
+}
+
+// stray is how long a request may wait for one that was sent with it.
+const stray = 250 * time.Millisecond
+
+// compareAny is compare where frames that wait together have no order. The
+// one that must come now may be on its way on another connection.
+func (p *Player) compareAny(now time.Duration) (act Action, ok bool) {
+	for i, f := range p.queued() {
+		if p.settle(f, now) {
+			p.queue = slices.Delete(p.queue, p.head+i, p.head+i+1)
+			if p.head == len(p.queue) {
+				p.queue, p.head = p.queue[:0], 0
+			}
+			p.strays = false
+			return Action{}, false
+		}
+	}
+	if !p.strays {
+		p.strays, p.since = true, now
+	}
+	if left := p.since + stray - now; left > 0 && p.closed == "" {
+		return Action{Kind: Sleep, Delay: left}, true
+	}
+	p.failFrame(p.dequeue())
+	return Action{}, false
+}
+
+// settle lets a frame meet what it fits, and says whether there was something.
+func (p *Player) settle(f flavors.Frame, now time.Duration) bool {
 	for i, x := range p.window {
 		if p.matches(x, f) {
 			p.window = slices.Delete(p.window, i, i+1)
 			p.meet(x, f)
 			p.pacer.played(now) // recorded delays count from the frame's arrival
-			return
+			return true
 		}
 	}
-	if p.compareLoose(f) {
-		return
-	}
-	p.failFrame(f)
+	return p.compareLoose(f)
 }
 
 // dequeue takes the oldest frame that was not compared. The queue's memory is
@@ -195,6 +232,9 @@ func (p *Player) compareLoose(f flavors.Frame) bool {
 	for _, x := range p.repeats {
 		if p.matches(x, f) {
 			p.report.Outbound.Repeated++
+			if p.script.unanswered[x.index] {
+				p.answerMinimally(x, f.ID)
+			}
 			if len(x.given) == 0 && slices.Contains(p.asked, x) {
 				x.repeated = append(x.repeated, f.ID)
 			}
@@ -238,7 +278,7 @@ func (p *Player) meet(x *expectation, f flavors.Frame) {
 	p.report.Outbound.Matched++
 	p.report.Entries.Played++
 	if p.script.unanswered[x.index] {
-		p.answerMinimally(x)
+		p.answerMinimally(x, x.id)
 	}
 	if x.entry.Repeat && x.request() {
 		p.repeats = append(p.repeats, x)
@@ -253,10 +293,10 @@ func (p *Player) meet(x *expectation, f flavors.Frame) {
 
 // answerMinimally gives a request whose answer was not recorded the least that
 // the protocol allows.
-func (p *Player) answerMinimally(x *expectation) {
+func (p *Player) answerMinimally(x *expectation, id json.RawMessage) {
 	if raw := p.script.Flavor.Minimal(x.frame); raw != nil {
 		e := &envelope.EmitInbound{Label: x.entry.Label, Frame: raw, Line: x.entry.Line}
-		p.again = append(p.again, emission{entry: e, id: x.id, repeated: true})
+		p.again = append(p.again, emission{entry: e, id: id, repeated: true})
 	}
 }
 

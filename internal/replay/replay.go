@@ -122,6 +122,8 @@ type Player struct {
 
 	queue    []flavors.Frame // frames received; those from head on are not compared yet
 	head     int
+	strays   bool            // frames wait that met nothing, where they have no order
+	since    time.Duration   // when that began
 	inflight map[string]bool // actual ids of unanswered client requests
 	answered map[string]bool // ids of our requests: false while open
 	open     []inRequest     // our requests whose recorded answer has not been reached
@@ -134,6 +136,8 @@ type Player struct {
 	gates  gates
 	closed Cause // why the client is gone; "" while it is there
 	ended  bool  // everything of this launch was played
+	// cancelled is true at the end of a launch that the recorded client ended.
+	cancelled bool
 
 	report   Report
 	previous Place

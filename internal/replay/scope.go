@@ -67,7 +67,8 @@ func (p *Player) ahead(f flavors.Frame) string {
 		if v.Type != gjson.String || v.Str == "" {
 			continue
 		}
-		said := mentions(played, envelope.In, v.Raw)
+		// A client that resumes knows the name from before this recording.
+		said := mentions(played, envelope.In, v.Raw) || mentions(played, envelope.Out, v.Raw)
 		if !said && mentions(rest, envelope.In, v.Raw) {
 			return fmt.Sprintf("%s names %s, which the provider has not said yet", pl.Path, v.Raw)
 		}

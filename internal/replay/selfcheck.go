@@ -50,8 +50,9 @@ type selfClient struct {
 }
 
 func (c *selfClient) play(p *Player) error {
+	var now time.Duration
 	for {
-		switch act := p.Next(time.Duration(0)); act.Kind {
+		switch act := p.Next(now); act.Kind {
 		case Wait:
 			sent := false
 			for _, x := range p.window {
@@ -64,10 +65,12 @@ func (c *selfClient) play(p *Player) error {
 			if !sent {
 				return fmt.Errorf("%s: the player waits for nothing", c.script.Path) // unreachable unless Wait is wrong
 			}
+		case Sleep: // for a frame that will not come
+			now += act.Delay
 		case Closing:
 			p.Close(EndOfInput)
 		case Emit:
-			if act.Channel != envelope.Protocol || act.Frame.Kind != flavors.Response {
+			if act.Channel != envelope.Protocol || act.Frame.Kind != flavors.Response || act.Frame.Stray() {
 				continue
 			}
 			recorded := string(act.Frame.ID)

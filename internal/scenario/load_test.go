@@ -115,7 +115,7 @@ func TestLoadAll(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)
 	}
-	file, shown := all[0].transcript("codex")
+	file, shown := all[0].transcript("codex", all[0].Providers["codex"].Transcript)
 	if file != filepath.Join(dir, "simple", "codex.ndjson") || shown != "shown/simple/codex.ndjson" {
 		t.Errorf("transcript %s, shown as %s", file, shown)
 	}
@@ -139,5 +139,21 @@ func TestLacking(t *testing.T) {
 	}
 	if got := lacking(has, nil); len(got) != 0 {
 		t.Errorf("lacking %v", got)
+	}
+}
+
+// The scenario of two providers is ready for its recordings: it moves to
+// transcripts/ with them.
+func TestProviderSwitchReturnIsSound(t *testing.T) {
+	data, err := os.ReadFile("testdata/provider_switch_return.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc, err := parse("provider_switch_return/scenario.yaml", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if in := sc.Providers["codex"].Instances["claude"]; in.Provider != "claude" {
+		t.Errorf("instance: %+v", in)
 	}
 }

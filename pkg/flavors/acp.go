@@ -30,6 +30,7 @@ var ACP = &Flavor{
 	NewCodec:    func(Launch) Codec { return newACPCodec() },
 	Refusal:     refuseACP,
 	VersionArgs: []string{"--version"},
+	Label:       labelACP,
 	Probe:       probeACP,
 	Chosen: []Place{
 		{envelope.Out, "terminal/create", "result.terminalId"},
@@ -44,8 +45,11 @@ var ACP = &Flavor{
 		{envelope.Out, "tool_call/cancel", "params.toolCallId"},
 		{envelope.Out, "terminal/cancel", "params.terminalId"},
 	},
+	Streams: []Stream{{
+		Dir: envelope.In, Method: "session/update", Path: "params.update.content.text",
+		Key: []string{"params.sessionId", "params.update.sessionUpdate"},
+	}},
 	Threads: acpThreads,
-	Pieces:  acpPieces,
 	Volatile: []Place{
 		{envelope.In, "*", "id"}, // a UUID with some agents
 		{envelope.In, "*", "**.sessionId"},
@@ -149,6 +153,22 @@ func refuseACP(request Frame, message string) []byte {
 	}
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32603,"message":%s}}`,
 		request.ID, envelope.AppendString(nil, message))
+}
+
+// labelACP calls a session update by its kind, and a state by its name too.
+func labelACP(f Frame) string {
+	if f.Method != "session/update" {
+		return f.Method
+	}
+	update := gjson.GetBytes(f.Raw, "params.update")
+	kind, state := update.Get("sessionUpdate").String(), update.Get("state").String()
+	switch {
+	case kind == "":
+		return f.Method
+	case kind == "state_update" && state != "":
+		return kind + "/" + state
+	}
+	return kind
 }
 
 // probeACP takes the negotiated protocol version and the agent's own from the

@@ -261,6 +261,23 @@ func TestProbeACP(t *testing.T) {
 	}
 }
 
+func TestLabelACP(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"kind":"notification","method":"session/cancel","params":{}}`:                                                         "session/cancel",
+		`{"kind":"notification","method":"session/update","params":{"update":{"sessionUpdate":"tool_call","state":"x"}}}`:       "tool_call",
+		`{"kind":"notification","method":"session/update","params":{"update":{"sessionUpdate":"state_update","state":"idle"}}}`: "state_update/idle",
+		`{"kind":"notification","method":"session/update","params":{}}`:                                                         "session/update",
+	} {
+		f, err := ACP.Classify(envelope.In, json.RawMessage(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ACP.Label(f); got != want {
+			t.Errorf("%s is labelled %q: want %q", raw, got, want)
+		}
+	}
+}
+
 func TestRefuseACP(t *testing.T) {
 	got := ACP.Refusal(Frame{Kind: Request, ID: json.RawMessage(`"a"`)}, "no\n\"x\"")
 	if want := `{"jsonrpc":"2.0","id":"a","error":{"code":-32603,"message":"no\n\"x\""}}`; string(got) != want {

@@ -37,8 +37,8 @@ var Claude = &Flavor{
 		{envelope.Out, "permission.request", "result.toolUseID"},
 		{envelope.Out, "query.stop_task", "task_id"},
 	},
+	Streams: []Stream{claudeStream("text"), claudeStream("thinking"), claudeStream("partial_json")},
 	Threads: claudeThreads,
-	Pieces:  claudePieces,
 	Volatile: []Place{
 		{envelope.In, "*", "**.uuid"},
 		{envelope.In, "*", "**.session_id"},
@@ -84,6 +84,15 @@ var Claude = &Flavor{
 		{envelope.Out, "*", "message.uuid"},
 		{envelope.Out, "*", "user_message_id"},
 	},
+}
+
+// claudeStream is a member of the deltas of a model's message, which whole
+// messages end.
+func claudeStream(member string) Stream {
+	return Stream{
+		Dir: envelope.In, Method: "stream_event", Path: "event.delta." + member,
+		Key: []string{"parent_tool_use_id", "session_id", "event.index"}, Ends: [][2]string{{"assistant", "parent_tool_use_id"}},
+	}
 }
 
 // claudeHead is what classification reads of a frame.

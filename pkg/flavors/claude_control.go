@@ -71,6 +71,9 @@ func wireID(dir envelope.Direction, id json.RawMessage) string {
 // requestID reads a message's own id.
 func requestID(o object) (string, error) {
 	id, ok := o.str("request_id")
+	if o.get("request_id") == nil {
+		return "", errors.New("control message without a request_id")
+	}
 	if !ok || id == "" {
 		return "", fmt.Errorf("request_id %s: want a string that is not empty", o.get("request_id"))
 	}
@@ -223,7 +226,7 @@ func (c *claudeCodec) encodeRequest(dir envelope.Direction, method, typ string, 
 			return nil, nil
 		}
 		options, _ := rest.inner("options")
-		body = append(body.withString("subtype", "initialize"), initializeOf(options)...)
+		body = append(body.withString("subtype", "initialize"), initializeOf(options, c.args)...)
 		c.opened = true
 	case "permission.request":
 		options, _ := rest.inner("options")

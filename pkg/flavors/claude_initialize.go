@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
 // initializeOptions is the projection of an initialize request.
@@ -69,34 +71,22 @@ func allStrings(raw json.RawMessage) bool {
 }
 
 // initializeOf makes an initialize request that has the projection: what a
-// test client sends. The options that are arguments are not in it.
-func initializeOf(options object) object {
+// test client sends. The options that the arguments give are not in it.
+func initializeOf(options object, args []string) object {
+	given, _ := readFlags(args)
 	var body object
 	for _, m := range options {
-		switch m.key {
-		case "hooks":
-			m.value = hooksOf(m.value)
-		case "agents", "toolAliases", "sdkMcpServerConfigs":
-			m.value = unnames(m.value, "{}")
-		case "otherFlags":
+		switch {
+		case m.key == "otherFlags" || given.get(m.key) != nil:
 			continue
-		default:
-			if isFlagOption(m.key) {
-				continue
-			}
+		case m.key == "hooks":
+			m.value = hooksOf(m.value)
+		case m.key == "agents" || m.key == "toolAliases" || m.key == "mcpServers" || m.key == "sdkMcpServerConfigs":
+			m.value = unnames(m.value, "{}")
 		}
 		body = append(body, m)
 	}
 	return body
-}
-
-func isFlagOption(option string) bool {
-	for _, f := range claudeFlags {
-		if f.option == option && option != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // hooksOf makes as many callbacks as are counted.
@@ -123,7 +113,7 @@ func unnames(raw json.RawMessage, value string) json.RawMessage {
 	}
 	var o object
 	for _, v := range gjson.ParseBytes(raw).Array() {
-		o = o.with(v.Str, json.RawMessage(value))
+		o = o.with(envelope.Unquote([]byte(v.Raw)), json.RawMessage(value))
 	}
 	return o.json()
 }

@@ -34,9 +34,16 @@ var Codex = &Flavor{
 		{envelope.Out, "*", "params.beforeTurnId"},
 		{envelope.Out, "*", "params.lastTurnId"},
 	},
-	Ends:    []Place{{envelope.In, "turn/completed", "params.turn.id"}},
+	Ends: []Place{{envelope.In, "turn/completed", "params.turn.id"}},
+	Streams: []Stream{
+		codexStream("item/agentMessage/delta"),
+		codexStream("item/plan/delta"),
+		codexStream("item/reasoning/textDelta", "params.contentIndex"),
+		codexStream("item/reasoning/summaryTextDelta", "params.summaryIndex"),
+		codexStream("item/commandExecution/outputDelta"),
+		codexStream("item/fileChange/outputDelta"),
+	},
 	Threads: codexThreads,
-	Pieces:  codexPieces,
 	Volatile: []Place{
 		{envelope.In, "*", "emittedAtMs"},
 		// UUIDv7 ids of threads, turns and sessions, wherever they stand.
@@ -83,6 +90,14 @@ var Codex = &Flavor{
 		{envelope.Out, "*", "params.beforeTurnId"},
 		{envelope.Out, "*", "params.lastTurnId"},
 	},
+}
+
+// codexStream is the text of an item, which its completion ends.
+func codexStream(method string, key ...string) Stream {
+	return Stream{
+		Dir: envelope.In, Method: method, Path: "params.delta", Key: append([]string{"params.itemId"}, key...),
+		Ends: [][2]string{{"item/completed", "params.item.id"}},
+	}
 }
 
 // refuseRPC answers a request with the JSON-RPC internal error code.

@@ -44,8 +44,11 @@ var Cursor = &Flavor{
 		{envelope.Out, "agent.messages.list", "agentId"},
 		{envelope.Out, "agent.close", "agentId"},
 	},
-	Ends:   []Place{{envelope.In, "run.completed", "result.id"}},
-	Pieces: cursorPieces,
+	Ends: []Place{{envelope.In, "run.completed", "result.id"}},
+	Streams: []Stream{{
+		Dir: envelope.In, Method: "interaction.update", Path: "update.text",
+		Key: []string{"runId", "update.type"}, Ends: [][2]string{{"run.completed", "result.id"}},
+	}},
 	Volatile: []Place{
 		{envelope.In, "*", "agentId"},
 		{envelope.In, "*", "runId"},

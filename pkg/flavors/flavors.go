@@ -14,8 +14,9 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
-// All lists the flavors, one per protocol.
-var All = []*Flavor{Codex, CodexExec, ACP, Cursor, Claude, OpenCode}
+// All lists the flavors, one per protocol. Where several share a provider's
+// name, the usual one comes first.
+var All = []*Flavor{Codex, Claude, Cursor, OpenCode, ACP, CodexExec}
 
 // ByProtocol returns the flavor of a protocol id such as "codex.app-server".
 func ByProtocol(protocol string) (*Flavor, error) {
@@ -77,6 +78,12 @@ type Frame struct {
 	Raw    json.RawMessage // the logical frame as it stands in a transcript
 }
 
+// Stray says whether f is a response to nothing: an error about a message
+// whose id the provider could not read.
+func (f Frame) Stray() bool {
+	return f.Kind == Response && f.Method == "" && (f.ID == nil || string(f.ID) == "null")
+}
+
 // Flavor is what the toolkit knows of one protocol. Its functions are pure.
 type Flavor struct {
 	Providers []string // names a transcript's provider field may have; the first is the usual one
@@ -111,6 +118,10 @@ type Flavor struct {
 	// where the request has none. The function is nil where a protocol never
 	// needs it.
 	Minimal func(request Frame) json.RawMessage
+
+	// Unordered is true where requests travel on connections of their own:
+	// those that wait together came in no order.
+	Unordered bool
 
 	// EndsAlone is true where the provider ends by itself once its client has
 	// closed, however much is still to be said.
@@ -148,14 +159,14 @@ type Flavor struct {
 	// Ends lists inbound frames after which the value at Path is over.
 	Ends []Place
 
+	// Streams lists the texts that arrive in pieces, one per frame. Redaction
+	// reads them joined.
+	Streams []Stream
+
 	// Threads lists the places where a frame says which thread of conversation
 	// it belongs to: frames of one thread keep their order, those of several
 	// may come in any.
 	Threads []Place
-
-	// Pieces lists the places of a text that a provider sends in pieces, cut
-	// differently each time.
-	Pieces []Place
 
 	// VersionArgs makes the provider's own binary print its version.
 	VersionArgs []string
@@ -183,6 +194,16 @@ type Place struct {
 	// Path is a path below the frame in which "*" is any key or index and a
 	// leading "**." any depth: "params.thread.id", "**.startedAtMs".
 	Path string
+}
+
+// Stream names the place of a text that arrives in pieces. Paths are gjson's,
+// below the frame.
+type Stream struct {
+	Dir    envelope.Direction
+	Method string      // the frame's method or type; "*" for any
+	Path   string      // of the piece, a string
+	Key    []string    // paths whose values together tell which text it is
+	Ends   [][2]string // method and path of what ends the texts whose first key has that value
 }
 
 // Launch is how a provider process was started, as far as a codec cares.

@@ -28,6 +28,7 @@ var OpenCode = &Flavor{
 	CheckID:     checkScalarID,
 	NewCodec:    func(Launch) Codec { return newOpenCodeCodec() },
 	Minimal:     openCodeStream,
+	Unordered:   true,
 	Refusal:     refuseOpenCode,
 	Address:     openCodeAddress,
 	Ready:       "opencode server listening on %s",
@@ -57,8 +58,11 @@ var OpenCode = &Flavor{
 		{envelope.In, "question.rejected", "event.properties.requestID"},
 		{envelope.In, "session.deleted", "event.properties.info.id"},
 	},
+	Streams: []Stream{{
+		Dir: envelope.In, Method: "sdk.event", Path: "event.properties.delta",
+		Key: []string{"event.properties.partID", "event.properties.field"}, Ends: [][2]string{{"sdk.event", "event.properties.part.id"}},
+	}},
 	Threads: openCodeThreads,
-	Pieces:  openCodePieces,
 	Volatile: []Place{
 		// Ids: a prefix, the time, and chance.
 		{envelope.In, "*", "**.id"},

@@ -1,4 +1,4 @@
-package record
+package redact
 
 import (
 	"encoding/json"
@@ -10,15 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
-	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
-func scrubberFor(o Options) *scrubber {
-	o.Flavor = flavors.Codex
-	return newScrubber(&o)
+// frame redacts one frame from the wire.
+func (r *Redactor) frame(dir envelope.Direction, raw string) string {
+	return string(r.rewrite(context{dir: dir, binds: true, wire: r.config.Wire}, json.RawMessage(raw), nil, 0))
 }
 
-func TestScrub(t *testing.T) {
+func TestDirectories(t *testing.T) {
 	long := strings.Repeat("You are an agent. ", 50)
 	for _, c := range []struct{ name, in, inbound, outbound string }{
 		{"untouched", `{ "b":1.0,"a":1e3,"a":[ null],"s":"\u00e9\/ / \ud800"}`, "", ""},
@@ -49,10 +48,12 @@ func TestScrub(t *testing.T) {
 				if want == "" {
 					want = c.in
 				}
-				s := scrubberFor(Options{Workspace: "/ws", Home: "/h", Tmp: "/t"})
-				s.add("/h/t", "tmp")
-				s.sort()
-				got := string(s.frame(dir, json.RawMessage(c.in)))
+				r := New(Config{
+					Workspace: "/ws", Home: "/h", Tmp: "/t", Wire: true,
+					ProseKeys: map[string]bool{"developer_instructions": true},
+				})
+				r.find.dirs = append([]directory{{text: "/h/t", name: "tmp"}}, r.find.dirs...)
+				got := r.frame(dir, c.in)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", dir, diff)
 				}
@@ -61,7 +62,7 @@ func TestScrub(t *testing.T) {
 	}
 }
 
-func TestScrubFollowsLinks(t *testing.T) {
+func TestDirectoriesFollowsLinks(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
 	if err := os.Mkdir(filepath.Join(dir, "real"), 0o777); err != nil {
@@ -74,19 +75,19 @@ func TestScrubFollowsLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := scrubberFor(Options{Workspace: link + "/"})
+	r := New(Config{Workspace: link + "/"})
 	raw, _ := json.Marshal([]string{link, real + "/a"})
-	if got := string(s.frame(envelope.In, raw)); got != `["<workspace>","<workspace>/a"]` {
+	if got := r.frame(envelope.In, string(raw)); got != `["<workspace>","<workspace>/a"]` {
 		t.Error(got)
 	}
-	if s.counts["workspace"] != 2 {
-		t.Errorf("counts %v", s.counts)
+	if r.counts["workspace"] != 2 {
+		t.Errorf("counts %v", r.counts)
 	}
 }
 
-func TestScrubLeavesPublicDirectories(t *testing.T) {
-	s := scrubberFor(Options{Workspace: "/", Home: "", Tmp: "/tmp"})
-	if got := string(s.frame(envelope.In, json.RawMessage(`"/tmp/x /"`))); got != `"/tmp/x /"` {
+func TestDirectoriesLeavesPublicDirectories(t *testing.T) {
+	r := New(Config{Workspace: "/", Home: "", Tmp: "/tmp"})
+	if got := r.frame(envelope.In, `"/tmp/x /"`); got != `"/tmp/x /"` {
 		t.Error(got)
 	}
 }

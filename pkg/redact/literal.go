@@ -1,4 +1,4 @@
-package record
+package redact
 
 import (
 	"regexp"
@@ -20,20 +20,6 @@ func literals(text string) (at []int) {
 		}
 	}
 	return at
-}
-
-// proseMin is how long an instructions string is, in bytes, to be a vendor's.
-const proseMin = 400
-
-// proseKeys are the keys, by protocol, under which a provider shows its own
-// instructions. They are long, not ours to publish, and say nothing about the
-// client.
-var proseKeys = map[string]map[string]bool{
-	"codex.app-server": {
-		"developer_instructions": true, "developerInstructions": true,
-		"base_instructions": true, "baseInstructions": true,
-		"instructions": true,
-	},
 }
 
 // locate turns edits of a decoded string into edits of its quoted form, whose
