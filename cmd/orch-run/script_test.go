@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -40,8 +41,11 @@ func TestScripts(t *testing.T) {
 	})
 }
 
+// otherProvider is a provider of a scenario that has no hand-made transcript.
+var otherProvider = regexp.MustCompile(`(?m)^  (claude): \{model: .*\n`)
+
 // setup gives each script a folder "s" with the scenarios of the repository
-// and hand-made transcripts, which the scripts may spoil.
+// and hand-made transcripts of codex, which the scripts may spoil.
 func setup(env *testscript.Env) error {
 	dir := filepath.Join(env.WorkDir, "s")
 	if err := os.CopyFS(dir, os.DirFS("testdata/fixtures")); err != nil {
@@ -69,6 +73,7 @@ func setup(env *testscript.Env) error {
 		if err != nil {
 			return err
 		}
+		data = otherProvider.ReplaceAll(data, nil)
 		return os.WriteFile(filepath.Join(dir, name), data, 0o644)
 	})
 }

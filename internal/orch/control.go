@@ -169,6 +169,6 @@ func (o *Orchestrator) respond(ctx context.Context, threadID string, args effect
 func threadOptions(thread AppThread, run Run) ThreadOptions {
 	return ThreadOptions{
 		Cwd: string(thread.WorktreePath), Model: run.ModelSelection.Model, Options: run.ModelSelection.Options,
-		RuntimeMode: thread.RuntimeMode, InteractionMode: thread.InteractionMode,
+		RuntimeMode: thread.RuntimeMode, InteractionMode: thread.InteractionMode, AttemptID: string(run.ActiveAttemptID),
 	}
 }

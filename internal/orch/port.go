@@ -85,6 +85,9 @@ type ThreadOptions struct {
 	Options         json.RawMessage // provider options of the model selection; may be nil
 	RuntimeMode     string
 	InteractionMode string
+	// AttemptID is the app id of the attempt that the thread is opened for;
+	// basis of the name of a thread that the client names. "" when there is none.
+	AttemptID string
 }
 
 // NativeThread is a provider's own name of a thread.

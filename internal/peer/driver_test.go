@@ -29,6 +29,8 @@ type driver struct {
 	change func(index int, frame []byte) []byte      // of the nth outbound frame; nil leaves all
 	inject func(index int, wire []byte) []byte       // of the nth outbound message on the wire
 	seen   func(dir envelope.Direction, wire []byte) // each message
+	launch int                                       // which of the transcript's launches to play
+	dir    string                                    // where report and state stand; "" is a fresh folder
 }
 
 // asked is a provider's request that waits for the client's answer.
@@ -63,12 +65,15 @@ func (d driver) drive(t *testing.T, path string) driven {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir := d.dir
+	if dir == "" {
+		dir = t.TempDir()
+	}
 	args := append([]string{"serve", "--report", "report.json", "--workspace", workspace, "--idle-timeout", "20s"}, d.flags...)
 	p := newBinary(t, dir, exe, nil, append(append(args, path, "--"), d.args...)...)
 	p.start(t)
 	c := driving{driver: d, p: p, flavor: flavor, codec: flavor.NewCodec(flavors.Launch{})}
-	out := driven{err: c.play(tr.Entries)}
+	out := driven{err: c.play(launches(tr.Entries)[d.launch])}
 	p.in.Close()
 	io.Copy(io.Discard, p.lines)
 	out.code, _ = p.wait(t)
@@ -182,6 +187,17 @@ func (c *driving) receive(e *envelope.EmitInbound) error {
 		return fmt.Errorf("got  %.300s\nwant %.300s", got, want)
 	}
 	return nil
+}
+
+// launches cuts entries after each runtime_exit.
+func launches(entries []envelope.Entry) (all [][]envelope.Entry) {
+	for start, i := 0, 0; i < len(entries); i++ {
+		if _, exit := entries[i].(*envelope.RuntimeExit); exit || i == len(entries)-1 {
+			all = append(all, entries[start:i+1])
+			start = i + 1
+		}
+	}
+	return all
 }
 
 // plain replaces the placeholders that the corpus has.

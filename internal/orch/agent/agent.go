@@ -6,6 +6,7 @@
 //	stdio.go    the process it runs on, and what a dead one had to say
 //	events.go   the unbounded queue behind AgentSession.Events
 //	codex*.go   codex app-server
+//	claude*.go  claude, in stream-json and its control protocol
 //
 // An adapter's frames depend on nothing but what it was asked to do and what
 // the provider said before: no clock, no randomness. That is what lets a
@@ -26,6 +27,9 @@ var providers = []struct {
 }{
 	{"codex", func(command, env []string) orch.Agent {
 		return NewCodex(CodexConfig{Command: command, Env: env})
+	}},
+	{"claude", func(command, env []string) orch.Agent {
+		return NewClaude(ClaudeConfig{Command: command, Env: env})
 	}},
 }
 

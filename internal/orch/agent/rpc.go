@@ -34,6 +34,8 @@ const maxLine = 256 << 20
 // count from 1. The owner runs read and write, each on one goroutine, and
 // calls end when the peer is gone. The other methods may be used by anyone.
 type rpc struct {
+	// wire is how frames look; the zero value is as above. Set before read.
+	wire rpcWire
 	// handle gets the peer's notifications and calls. Like the answers' then
 	// functions it runs on the reading goroutine, so everything that the peer
 	// said is seen in wire order; it must not block.
@@ -84,14 +86,35 @@ type rpcWrite struct {
 	done chan struct{}
 }
 
-// rpcError is the peer's error answer.
+// rpcWire is how the frames of a conversation look that has the shape of
+// JSON-RPC, but not its members.
+type rpcWire struct {
+	encode func(rpcFrame) any             // what stands for a frame; nil: the frame itself
+	decode func(gjson.Result) rpcIncoming // nil: decodeFrame
+}
+
+// rpcIncoming is one of the peer's frames: an answer to the call ID, or a
+// message. Neither when it has no method.
+type rpcIncoming struct {
+	rpcMessage
+	answer  bool
+	result  gjson.Result
+	refusal *rpcError
+}
+
+// rpcError is the peer's error answer. Code 0 is none.
 type rpcError struct {
 	Code    int64  `json:"code"`
 	Message string `json:"message"`
 }
 
 // Error returns the peer's words and the code.
-func (e *rpcError) Error() string { return fmt.Sprintf("%s (error %d)", e.Message, e.Code) }
+func (e *rpcError) Error() string {
+	if e.Code == 0 {
+		return e.Message
+	}
+	return fmt.Sprintf("%s (error %d)", e.Message, e.Code)
+}
 
 // rpcFrame is any outbound frame, in the order of its keys on the wire.
 type rpcFrame struct {
@@ -126,7 +149,7 @@ func (r *rpc) call(ctx context.Context, method string, params any, then func(gjs
 		// The id is taken and the frame queued in one step: ids go up on the wire.
 		id := strconv.FormatInt(st.lastID+1, 10)
 		w := &rpcWrite{done: make(chan struct{})}
-		if w.wire, err = encodeFrame(rpcFrame{ID: json.RawMessage(id), Method: method, Params: params}); err != nil {
+		if w.wire, err = r.encode(rpcFrame{ID: json.RawMessage(id), Method: method, Params: params}); err != nil {
 			return
 		}
 		st.lastID++
@@ -183,7 +206,7 @@ func (r *rpc) send(ctx context.Context, f rpcFrame) error {
 func (r *rpc) enqueue(f rpcFrame) (*rpcWrite, error) {
 	w := &rpcWrite{done: make(chan struct{})}
 	var err error
-	if w.wire, err = encodeFrame(f); err != nil {
+	if w.wire, err = r.encode(f); err != nil {
 		return nil, err
 	}
 	r.update(func(st *rpcState) {
@@ -276,22 +299,32 @@ func (r *rpc) receive(line []byte) {
 		r.update(func(st *rpcState) { st.garbage = string(line[:min(len(line), 200)]) })
 		return
 	}
-	f := gjson.ParseBytes(line)
-	id, method := f.Get("id"), f.Get("method")
-	switch {
-	case method.Type == gjson.String:
-		r.handle(rpcMessage{ID: id.Raw, Method: method.Str, Params: f.Get("params")})
-	case id.Exists():
-		r.answer(id.Raw, f)
+	decode := r.wire.decode
+	if decode == nil {
+		decode = decodeFrame
+	}
+	switch in := decode(gjson.ParseBytes(line)); {
+	case in.answer:
+		r.answer(in)
+	case in.Method != "":
+		r.handle(in.rpcMessage)
 	}
 }
 
-// answer settles a pending call.
-func (r *rpc) answer(id string, f gjson.Result) {
-	var refusal *rpcError
+// decodeFrame reads a frame of JSON-RPC.
+func decodeFrame(f gjson.Result) rpcIncoming {
+	id, method := f.Get("id"), f.Get("method")
+	in := rpcIncoming{rpcMessage: rpcMessage{ID: id.Raw, Method: method.Str, Params: f.Get("params")}, result: f.Get("result")}
+	in.answer = method.Type != gjson.String && id.Exists()
 	if e := f.Get("error"); e.Exists() {
-		refusal = &rpcError{Code: e.Get("code").Int(), Message: e.Get("message").String()}
+		in.refusal = &rpcError{Code: e.Get("code").Int(), Message: e.Get("message").String()}
 	}
+	return in
+}
+
+// answer settles a pending call.
+func (r *rpc) answer(in rpcIncoming) {
+	id, refusal := in.ID, in.refusal
 	var c *rpcCall
 	r.update(func(st *rpcState) {
 		if c = st.pending[id]; c != nil {
@@ -307,7 +340,7 @@ func (r *rpc) answer(id string, f gjson.Result) {
 	case refusal != nil:
 		c.err = refusal
 	default:
-		c.result = f.Get("result")
+		c.result = in.result
 		if c.then != nil {
 			c.then(c.result)
 		}
@@ -352,13 +385,17 @@ func (r *rpc) traceFrame(outbound bool, wire []byte) {
 	r.trace(outbound, wire)
 }
 
-// encodeFrame returns f on one line, line end included, without the HTML
-// escapes that encoding/json adds by default.
-func encodeFrame(f rpcFrame) ([]byte, error) {
+// encode returns f on one line, line end included, without the HTML escapes
+// that encoding/json adds by default.
+func (r *rpc) encode(f rpcFrame) ([]byte, error) {
+	var v any = f
+	if r.wire.encode != nil {
+		v = r.wire.encode(f)
+	}
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(f); err != nil {
+	if err := enc.Encode(v); err != nil {
 		return nil, fmt.Errorf("encode %s: %w", f.Method, err)
 	}
 	return buf.Bytes(), nil
