@@ -38,8 +38,7 @@ func replayRecord(args []string, stdin io.Reader, stdout, stderr *os.File, ended
 			"replay-record model --script FILE [--listen ADDR]\n\n" +
 			"Example: replay-record stdio --provider codex --scenario simple -o simple.ndjson -- codex app-server",
 		Commands: []*cli.Command{
-			stdioCommand(context.Background(), stdout, ended), redactCommand(), checkCommand(), acceptCommand(),
-			modelCommand(context.Background()),
+			stdioCommand(context.Background(), stdout, ended), redactCommand(), checkCommand(), acceptCommand(), modelCommand(context.Background()),
 		},
 	}
 	return tool.Main(app, args, stdin, stdout, stderr)

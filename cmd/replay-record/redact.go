@@ -98,6 +98,7 @@ func redactFile(c *cli.Context, file string) (*redacted, error) {
 	if err != nil {
 		return nil, fmt.Errorf("redact %s: %w", file, err)
 	}
+	record.Reseal(before, after)
 	out := &redacted{file: file, before: data, counts: r.Counts(), lines: r.Lines()}
 	if out.after, err = splice(data, before, after); err != nil {
 		return nil, fmt.Errorf("redact %s: %w", file, err)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"path/filepath"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 	"github.com/replaypeer/replaypeer/pkg/flavors"
@@ -35,7 +36,8 @@ func checkSameName(c *run, found report) checker {
 			return
 		}
 		key := [3]string{h.Provider, h.Protocol, h.Scenario}
-		if before := first(&c.opts.Corpus.names, key, c.name); before != "" {
+		// Files side by side are several instances of one provider in a scenario.
+		if before := first(&c.opts.Corpus.names, key, c.name); before != "" && filepath.Dir(before) != filepath.Dir(c.name) {
 			found(h.Line, "scenario", "name the scenario for what it shows", "%s has the same provider, protocol and scenario", before)
 		}
 	}}

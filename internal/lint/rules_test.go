@@ -51,7 +51,7 @@ func (s sample) options(t *testing.T) Options {
 		text = strings.ReplaceAll(text, "initialize", "something/else")
 	}
 	o.Corpus = &Corpus{}
-	if _, err := Check("first", strings.NewReader(text), o); err != nil {
+	if _, err := Check("other/first", strings.NewReader(text), o); err != nil {
 		t.Fatal(err)
 	}
 	return o

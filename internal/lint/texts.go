@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"encoding/base64"
 	"hash/maphash"
 	"net/url"
@@ -266,13 +265,6 @@ type stream struct {
 	pieces int
 }
 
-// streamIDs are keys whose values tell one stream from another.
-var streamIDs = map[string]bool{
-	`"threadId"`: true, `"turnId"`: true, `"itemId"`: true, `"sessionId"`: true, `"session_id"`: true, `"sessionID"`: true,
-	`"messageID"`: true, `"messageId"`: true, `"partID"`: true, `"toolCallId"`: true, `"callId"`: true, `"runId"`: true,
-	`"parent_tool_use_id"`: true, `"processId"`: true, `"method"`: true, `"type"`: true, `"sessionUpdate"`: true, `"stream"`: true,
-}
-
 // pieces adds the pieces of streams that a frame holds.
 func (x *texts) pieces(s *step) {
 	e, ok := s.entry.(*envelope.EmitInbound)
@@ -283,44 +275,18 @@ func (x *texts) pieces(s *step) {
 		x.piece(maphash.String(x.seed, string(e.Channel)), s.line, "frame", "", s.raw)
 		return
 	}
-	if s.frame == nil || len(x.flavor.Pieces) == 0 {
+	if s.frame == nil {
 		return
 	}
-	for i := range x.flavor.Pieces {
-		p := x.flavor.Pieces[i : i+1]
-		for _, at := range flavors.Spans(p, s.dir, *s.frame) {
+	for i := range x.flavor.Streams {
+		p := &x.flavor.Streams[i]
+		for _, at := range p.Spans(s.dir, *s.frame) {
 			if s.raw[at[0]] == '"' {
-				x.piece(x.streamOf(s, i), s.line, "frame."+p[0].Path, p[0].Path[strings.LastIndexByte(p[0].Path, '.')+1:], s.raw[at[0]:at[1]])
+				id := maphash.String(x.seed, p.Path+"\x00"+p.Name(*s.frame))
+				x.piece(id, s.line, "frame."+p.Path, p.Path[strings.LastIndexByte(p.Path, '.')+1:], s.raw[at[0]:at[1]])
 			}
 		}
 	}
-}
-
-// streamOf names the stream of a frame.
-func (x *texts) streamOf(s *step, place int) uint64 {
-	var h maphash.Hash
-	h.SetSeed(x.seed)
-	h.WriteByte(byte(place))
-	raw := s.raw
-	for i := 0; i < len(raw); {
-		if raw[i] != '"' {
-			i++
-			continue
-		}
-		end := envelope.SkipString(raw, i)
-		if next := colon(raw, end); next > 0 && streamIDs[string(raw[i:end])] {
-			from := envelope.SkipSpace(raw, next+1)
-			to := envelope.SkipValue(raw, from)
-			h.Write(raw[from:to])
-			h.WriteByte(0)
-			end = to
-		}
-		i = end
-	}
-	if at := bytes.Index(raw, []byte(`"index":`)); at >= 0 {
-		h.Write(raw[at:envelope.SkipValue(raw, envelope.SkipSpace(raw, at+len(`"index":`)))])
-	}
-	return h.Sum64()
 }
 
 func (x *texts) piece(id uint64, line int, path, key string, quoted []byte) {

@@ -118,7 +118,7 @@ func object(pairs ...string) json.RawMessage {
 // OwnMetadata says whether the recorder itself writes the metadata key.
 func OwnMetadata(key string) bool {
 	switch key {
-	case "capturedAt", "providerVersion", "model", "cwdPolicy", "source", "recorder", "platform", "redaction", "incomplete":
+	case "capturedAt", "providerVersion", "model", "cwdPolicy", "source", "recorder", "platform", "redaction", "seal", "incomplete":
 		return true
 	}
 	return false

@@ -264,6 +264,11 @@ func (out *output) writeWhole(path string, t *translator) error {
 	}
 	out.meta.finish(t.facts, t.redact.Counts())
 	h := out.header
+	sum, err := seal(entries, from, &h)
+	if err != nil {
+		return err
+	}
+	out.meta.setString("seal", sum)
 	h.Metadata = out.meta.json()
 	h.Version = cmp.Or(out.meta.str("providerVersion"), unknown)
 	f, err := os.Create(path)

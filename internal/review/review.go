@@ -117,21 +117,18 @@ func (r *reading) frame(u *unit, extra string) {
 	u.method, u.kind = f.Method, f.Kind
 	a := aside{}
 	volatile := append(append([]flavors.Place{}, r.flavor.Volatile...), r.flavor.Chosen...)
-	var ids []string
 	for _, s := range flavors.Spans(volatile, u.dir, f) {
 		a[s[0]] = 'v'
 		for _, id := range stringsIn(u.raw[s[0]:s[1]]) {
 			r.ids[id] = true
-			ids = append(ids, id)
 		}
 	}
-	for _, p := range r.flavor.Pieces {
-		for _, s := range flavors.Spans([]flavors.Place{p}, u.dir, f) {
+	for _, p := range r.flavor.Streams {
+		for _, s := range p.Spans(u.dir, f) {
 			a[s[0]] = 'p'
-			u.at, u.pieces = p.Path, 1
+			u.at, u.ids, u.pieces = p.Path, p.Name(f), 1
 		}
 	}
-	u.ids = strings.Join(ids, " ")
 	if f.Kind != flavors.Notification {
 		r.drop(u.raw, i, a)
 	}
@@ -251,7 +248,7 @@ func (r *reading) lanes() (names []string, lanes map[string][]*unit) {
 func joined(lane []*unit, u *unit) bool {
 	for i := len(lane) - 1; i >= 0; i-- {
 		o := lane[i]
-		if o.pieces > 0 && o.method == u.method && (o.ids == u.ids || i == len(lane)-1) && same(o.value, u.value) {
+		if o.pieces > 0 && o.method == u.method && o.ids == u.ids && same(o.value, u.value) {
 			o.piece += u.piece
 			o.pieces++
 			return true

@@ -50,7 +50,6 @@ var ACP = &Flavor{
 		Key: []string{"params.sessionId", "params.update.sessionUpdate"},
 	}},
 	Threads: acpThreads,
-	Pieces:  acpPieces,
 	Volatile: []Place{
 		{envelope.In, "*", "id"}, // a UUID with some agents
 		{envelope.In, "*", "**.sessionId"},

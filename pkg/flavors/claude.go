@@ -39,7 +39,6 @@ var Claude = &Flavor{
 	},
 	Streams: []Stream{claudeStream("text"), claudeStream("thinking"), claudeStream("partial_json")},
 	Threads: claudeThreads,
-	Pieces:  claudePieces,
 	Volatile: []Place{
 		{envelope.In, "*", "**.uuid"},
 		{envelope.In, "*", "**.session_id"},

@@ -44,7 +44,6 @@ var Codex = &Flavor{
 		codexStream("item/fileChange/outputDelta"),
 	},
 	Threads: codexThreads,
-	Pieces:  codexPieces,
 	Volatile: []Place{
 		{envelope.In, "*", "emittedAtMs"},
 		// UUIDv7 ids of threads, turns and sessions, wherever they stand.

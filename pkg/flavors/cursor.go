@@ -49,7 +49,6 @@ var Cursor = &Flavor{
 		Dir: envelope.In, Method: "interaction.update", Path: "update.text",
 		Key: []string{"runId", "update.type"}, Ends: [][2]string{{"run.completed", "result.id"}},
 	}},
-	Pieces: cursorPieces,
 	Volatile: []Place{
 		{envelope.In, "*", "agentId"},
 		{envelope.In, "*", "runId"},

@@ -162,14 +162,11 @@ type Flavor struct {
 	// Streams lists the texts that arrive in pieces, one per frame. Redaction
 	// reads them joined.
 	Streams []Stream
+
 	// Threads lists the places where a frame says which thread of conversation
 	// it belongs to: frames of one thread keep their order, those of several
 	// may come in any.
 	Threads []Place
-
-	// Pieces lists the places of a text that a provider sends in pieces, cut
-	// differently each time.
-	Pieces []Place
 
 	// VersionArgs makes the provider's own binary print its version.
 	VersionArgs []string

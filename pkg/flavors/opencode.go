@@ -63,7 +63,6 @@ var OpenCode = &Flavor{
 		Key: []string{"event.properties.partID", "event.properties.field"}, Ends: [][2]string{{"sdk.event", "event.properties.part.id"}},
 	}},
 	Threads: openCodeThreads,
-	Pieces:  openCodePieces,
 	Volatile: []Place{
 		// Ids: a prefix, the time, and chance.
 		{envelope.In, "*", "**.id"},

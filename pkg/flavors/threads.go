@@ -6,42 +6,52 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
-// Where frames say which conversation thread they belong to, and where a
-// stream's text comes in pieces.
+// Where frames say which conversation thread they belong to.
 var (
 	codexThreads = []Place{
 		{envelope.In, "*", "params.threadId"}, {envelope.In, "*", "params.thread.id"},
 		{envelope.In, "*", "result.thread.id"}, {envelope.Out, "*", "params.threadId"},
 	}
-	codexPieces = []Place{{envelope.In, "*", "params.delta"}}
 
 	claudeThreads = []Place{{envelope.In, "*", "parent_tool_use_id"}}
-	claudePieces  = []Place{
-		{envelope.In, "stream_event", "event.delta.text"},
-		{envelope.In, "stream_event", "event.delta.thinking"},
-		{envelope.In, "stream_event", "event.delta.partial_json"},
-	}
 
 	acpThreads = []Place{
 		{envelope.In, "*", "params.sessionId"}, {envelope.In, "*", "result.sessionId"}, {envelope.Out, "*", "params.sessionId"},
 	}
-	acpPieces = []Place{{envelope.In, "session/update", "params.update.content.text"}}
-
-	cursorPieces = []Place{{envelope.In, "interaction.update", "update.text"}}
 
 	openCodeThreads = []Place{
 		{envelope.In, "*", "event.properties.sessionID"}, {envelope.In, "*", "event.properties.info.sessionID"},
 		{envelope.In, "*", "event.properties.part.sessionID"}, {envelope.Out, "*", "input.sessionID"},
 	}
-	openCodePieces = []Place{{envelope.In, "*", "event.properties.delta"}}
 )
 
 // Applies says whether a place is looked for in frames of the method.
 func (p Place) Applies(dir envelope.Direction, method string) bool {
 	return p.Dir == dir && (p.Method == "*" || p.Method == method)
+}
+
+// Spans returns where in the raw frame the piece of the stream stands, none
+// where the frame has none.
+func (s Stream) Spans(dir envelope.Direction, f Frame) [][2]int {
+	if s.Method != "*" && s.Method != f.Method && s.Method != gjson.GetBytes(f.Raw, "type").Str {
+		return nil
+	}
+	return Spans([]Place{{s.Dir, "*", s.Path}}, dir, f)
+}
+
+// Name tells the frame's text apart from others of the stream.
+func (s Stream) Name(f Frame) string {
+	var name strings.Builder
+	for _, path := range s.Key {
+		name.WriteString(gjson.GetBytes(f.Raw, path).Raw)
+		name.WriteByte(0)
+	}
+	return name.String()
 }
 
 // Spans returns where in the raw frame the places stand, as offsets [from,
