@@ -137,7 +137,7 @@ func TestClaudeSubagents(t *testing.T) {
 		result string
 	}{
 		{"foreground", []string{ended("completed", "help"), returned("the report", "")}, []string{"running", "completed", "completed"}, "the report"},
-		{"hand-back", []string{ended("completed", "found it"), returned(`[Subagent hand-back] Words. The report follows:\n  line\n    two\nagentId: k (more)`, "")}, []string{"running", "completed", "completed"}, "line\n  two"},
+		{"hand-back", []string{ended("completed", "found it"), returned(`  <notes>\n[Subagent hand-back] Words. The report follows:\n  line\n    two\nagentId: k (more)`, "")}, []string{"running", "completed", "completed"}, "line\n  two"},
 		{"result first", []string{returned("all done", ""), ended("completed", "help")}, []string{"running", "completed"}, "all done"},
 		{"background", []string{returned("Async agent launched successfully.", ""), `{"type":"result","subtype":"success"}`, ended("completed", "late report")}, []string{"running", "completed"}, "late report"},
 		{"stopped", []string{ended("stopped", "help")}, []string{"running", "cancelled"}, ""},
