@@ -1,17 +1,18 @@
 # How to run Claude Code against a scripted model. Sourced by
 # scripts/record.sh, which sets home, model_url and cache.
 
-claude_version=0.3.332 # of the Agent SDK's platform package, which is the binary 2.1.332
+claude_version=2.1.332
+claude_package=0.3.332 # of the Agent SDK's platform package, which is that binary
 
 # provider_install puts the pinned binary into the cache. It is never part of
 # this repository.
 provider_install() {
 	local dir
-	dir=$cache/npm/$(claude_platform)-$claude_version
+	dir=$cache/npm/$(claude_platform)-$claude_package
 	if [[ ! -x $(claude_binary) ]]; then
-		echo "record: installing @anthropic-ai/$(claude_platform)@$claude_version" >&2
+		echo "record: installing @anthropic-ai/$(claude_platform)@$claude_package" >&2
 		npm install --prefix "$dir" --ignore-scripts --no-audit --no-fund \
-			"@anthropic-ai/$(claude_platform)@$claude_version" >&2
+			"@anthropic-ai/$(claude_platform)@$claude_package" >&2
 		[[ -x $(claude_binary) ]] || {
 			echo "record: no claude binary below $dir" >&2
 			return 1
@@ -24,7 +25,7 @@ claude_platform() {
 }
 
 claude_binary() {
-	echo "$cache/npm/$(claude_platform)-$claude_version/node_modules/@anthropic-ai/$(claude_platform)/claude"
+	echo "$cache/npm/$(claude_platform)-$claude_package/node_modules/@anthropic-ai/$(claude_platform)/claude"
 }
 
 # provider_setup sets command and env; the orchestrator brings the arguments.
