@@ -2,8 +2,10 @@
 # Records a scenario with the real provider against a scripted model, offline:
 #   scripts/record.sh PROVIDER SCENARIO [OUT]
 #
-# OUT is transcripts/SCENARIO/PROVIDER.ndjson by default and must not exist.
-# The provider is installed into ${REPLAYPEER_CACHE:-~/.cache/replaypeer} and
+# The orchestrator of this repository has the conversation, or, where a recipe
+# names a driver, the vendor's own client: it sends the scenario's messages.
+# OUT must not exist. By default it is transcripts/SCENARIO/PROVIDER.ndjson,
+# with a driver transcripts/recorded/PROVIDER/SCENARIO.ndjson. The provider is installed into ${REPLAYPEER_CACHE:-~/.cache/replaypeer} and
 # runs with a private home in a network namespace without any other network.
 # KEEP=1 keeps the scratch folder, with the log of what the model was asked.
 set -euo pipefail
@@ -25,10 +27,19 @@ outside() {
 	trap 'leave' EXIT
 	mkdir -p "$scratch/bin" "$scratch/home" "$scratch/tmp"
 	(cd "$root" && go build -o "$scratch/bin/" ./cmd/replay-record ./cmd/replay-peer ./cmd/orch-run)
-	"$root/scripts/loopback.sh" env -i \
-		HOME="$scratch/home" TMPDIR="$scratch/tmp" PATH="$scratch/bin:/usr/local/bin:/usr/bin:/bin" \
+	local place=$scratch enter=()
+	if [[ -n $driven ]]; then
+		# Always the same paths, whatever a provider makes of them, and a process
+		# namespace, with which everything ends.
+		place=/srv
+		enter=(unshare --mount --pid --fork --mount-proc sh -c 'mount --bind "$0" /srv && exec "$@"' "$scratch")
+		mkdir -p "$scratch/work" "$scratch/tap"
+	fi
+	mkdir -p "$(dirname "$out")"
+	"$root/scripts/loopback.sh" "${enter[@]}" env -i \
+		HOME="$place/home" TMPDIR="$place/tmp" PATH="$place/bin:/usr/local/bin:/usr/bin:/bin" \
 		LANG=C.UTF-8 TZ=UTC SHELL=/bin/bash \
-		RECORD_SCRATCH="$scratch" REPLAYPEER_CACHE="$cache" \
+		RECORD_SCRATCH="$place" REPLAYPEER_CACHE="$cache" \
 		bash "${BASH_SOURCE[0]}" "$provider" "$scenario" "$out"
 	echo "record: $out" >&2
 }
@@ -46,6 +57,7 @@ leave() {
 # inside has loopback only: it serves the model and runs the scenario.
 inside() {
 	home=$HOME
+	work=$RECORD_SCRATCH/work
 	coproc MODEL {
 		exec replay-record model --script "$script" --listen "127.0.0.1:$port" \
 			--log "$RECORD_SCRATCH/model.ndjson" --until-eof
@@ -54,6 +66,12 @@ inside() {
 	read -r model_url <&"${MODEL[0]}" || die "the scripted model did not start"
 	provider_setup
 	local status=0
+	if [[ -n $driven ]]; then
+		drive || status=$?
+		exec {input}>&-
+		wait "$model" || die "the scripted model failed"
+		return "$status"
+	fi
 	unset RECORD_SCRATCH REPLAYPEER_CACHE
 	env "${env[@]}" orch-run live --dir "$root/transcripts" --scenario "$scenario" --provider "$provider" \
 		--record "$out" --source scripted-model -- "${command[@]}" || status=$?
@@ -62,16 +80,42 @@ inside() {
 	return "$status"
 }
 
+# drive lets the vendor's client talk to the recorder, which has the name of the
+# provider. Clients may give up the recorder before it has finished.
+drive() {
+	provider_driver
+	local fake=$RECORD_SCRATCH/tap/$provider
+	printf '#!/bin/sh\nexec env%s replay-record %s "$@"\n' "$(printf ' %q' "${env[@]}")" \
+		"$(printf '%q ' "$tap" --provider "$provider" --scenario "$scenario" -o "$out" \
+			--source scripted-model --workspace "$work" -- "${command[@]}")" >"$fake"
+	chmod +x "$fake"
+	cd "$work"
+	GIT_AUTHOR_DATE=2024-01-01T00:00:00Z GIT_COMMITTER_DATE=2024-01-01T00:00:00Z HOME=$work \
+		sh -c 'git init -q -b main && git -c user.name=recorder -c user.email=recorder@localhost commit -q --allow-empty -m start'
+	PATH=$RECORD_SCRATCH/tap:$PATH timeout 180 "${driver[@]}" "$root/transcripts/$scenario/scenario.yaml" "$fake" >&2 || die "the driver failed"
+	local lock
+	lock=$(dirname "$out")/.$(basename "$out").lock
+	for _ in {1..200}; do
+		[[ -e $lock ]] || break
+		sleep 0.1
+	done
+	[[ -e $out ]] || die "no transcript: $(echo "${out%.ndjson}".*)"
+}
+
 [[ $# -eq 2 || $# -eq 3 ]] || die "usage: scripts/record.sh PROVIDER SCENARIO [OUT]" 2
 provider=$1 scenario=$2
-out=$(realpath -m "${3:-$root/transcripts/$scenario/$provider.ndjson}")
 script=$root/transcripts/$scenario/model.yaml
 cache=${REPLAYPEER_CACHE:-$HOME/.cache/replaypeer}
 recipe=$root/scripts/providers/$provider.sh
 [[ -f $recipe ]] || die "no recipe for $provider: want $(cd "$root/scripts/providers" && echo *.sh)" 2
 [[ -f $script ]] || die "scenario $scenario has no model.yaml" 2
 # shellcheck source=providers/codex.sh
+source "$root/scripts/npm.sh"
 source "$recipe"
+driven=$(declare -F provider_driver || true)
+out=transcripts/$scenario/$provider.ndjson
+[[ -n $driven ]] && out=transcripts/recorded/$provider/$scenario.ndjson
+out=$(realpath -m "${3:-$root/$out}")
 
 if [[ -n ${RECORD_SCRATCH:-} ]]; then
 	inside

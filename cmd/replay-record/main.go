@@ -31,10 +31,11 @@ func replayRecord(args []string, stdin io.Reader, stdout, stderr *os.File, ended
 		Name:  "replay-record",
 		Usage: "record a live provider",
 		UsageText: "replay-record stdio --provider P --scenario S -o FILE [flags] -- CMD ARGS…\n" +
+			"replay-record http --provider P --scenario S -o FILE [flags] -- CMD ARGS…\n" +
 			"replay-record check FILE…\n" +
 			"replay-record model --script FILE [--listen ADDR]\n\n" +
 			"Example: replay-record stdio --provider codex --scenario simple -o simple.ndjson -- codex app-server",
-		Commands: []*cli.Command{stdioCommand(context.Background(), stdout, ended), checkCommand(), modelCommand(context.Background())},
+		Commands: []*cli.Command{stdioCommand(context.Background(), stdout, ended), httpCommand(context.Background(), stdout, ended), checkCommand(), modelCommand(context.Background())},
 	}
 	return tool.Main(app, args, stdin, stdout, stderr)
 }

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,8 +51,13 @@ func (t *translator) entries(m message) []envelope.Entry {
 		return t.outbound(m)
 	case clientEnd:
 		return t.endInput(m)
-	case fromStdout:
+	case fromStdout, fromServer:
 		return t.inbound(m)
+	case fromLog:
+		if _, ready := readyURL(t.flavor, m.line); ready {
+			return nil // the peer has its own
+		}
+		return []envelope.Entry{t.text(m, envelope.Stdout)}
 	case fromStderr:
 		return []envelope.Entry{t.text(m, envelope.Stderr)}
 	default:
@@ -116,6 +122,9 @@ func (t *translator) inbound(m message) []envelope.Entry {
 	entries := make([]envelope.Entry, 0, len(frames))
 	for _, f := range frames {
 		t.probe(envelope.In, f)
+		if f.Kind == flavors.Notification && slices.Contains(t.flavor.Noise, f.Method) {
+			continue
+		}
 		entries = append(entries, &envelope.EmitInbound{
 			Label: t.label(envelope.In, f), Frame: t.clean(envelope.In, f.Raw), AfterMs: t.after(m.at),
 		})

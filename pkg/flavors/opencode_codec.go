@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,6 +62,8 @@ func (c *openCodeCodec) Decode(dir envelope.Direction, wire []byte) ([]Frame, er
 		raw, err = c.call(&m)
 	case m.Status != 0:
 		raw = c.answered(&m)
+	case m.Ended:
+		c.closed(m.ID)
 	default:
 		raw = c.event(&m)
 	}
@@ -291,6 +294,14 @@ func (c *openCodeCodec) answered(m *HTTPMessage) json.RawMessage {
 	}
 	raw = append(append(raw, `,"`+member+`":`...), value...)
 	return append(raw, '}')
+}
+
+// closed forgets a stream that has ended: the next one of its operation
+// carries the events.
+func (c *openCodeCodec) closed(id string) {
+	for name, ids := range c.streams {
+		c.streams[name] = slices.DeleteFunc(ids, func(open string) bool { return open == id })
+	}
 }
 
 // event is the logical frame of an event, unless it is the server's own or a

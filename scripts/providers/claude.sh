@@ -1,0 +1,36 @@
+# How to run Claude Code against a scripted model, driven by the Agent SDK.
+# Sourced by scripts/record.sh, which sets home, model_url and cache.
+
+claude_version=0.3.332 # of the SDK and of its platform package
+
+# provider_install puts the pinned SDK, and the binary that belongs to it, into
+# the cache. Neither is ever part of this repository.
+provider_install() {
+	npm_cached "claude-agent-sdk-$claude_version" --omit=optional --omit=peer --legacy-peer-deps \
+		"@anthropic-ai/claude-agent-sdk@$claude_version"
+	npm_cached "$(claude_platform)-$claude_version" "@anthropic-ai/$(claude_platform)@$claude_version"
+}
+
+claude_platform() {
+	echo "claude-agent-sdk-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')"
+}
+
+# provider_setup sets command and env. The SDK brings the arguments. What a
+# user's folders would add is switched off, and so is all traffic but the
+# model's.
+provider_setup() {
+	mkdir -p "$home/.claude"
+	command=("$cache/npm/$(claude_platform)-$claude_version/node_modules/@anthropic-ai/$(claude_platform)/claude")
+	env=(
+		"CLAUDE_CONFIG_DIR=$home/.claude"
+		"ANTHROPIC_BASE_URL=$model_url" ANTHROPIC_API_KEY=none
+		CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 CLAUDE_CODE_MAX_RETRIES=1
+		CLAUDE_CODE_DISABLE_AUTO_MEMORY=1 CLAUDE_CODE_DISABLE_BUNDLED_SKILLS=1
+	)
+}
+
+# provider_driver sets how the recorder stands in, and who talks to it.
+provider_driver() {
+	tap=stdio
+	driver=(node "$root/scripts/drivers/claude.mjs" "$cache/npm/claude-agent-sdk-$claude_version/node_modules/@anthropic-ai/claude-agent-sdk")
+}
