@@ -21,12 +21,14 @@ func (noCheckpoints) Delete(context.Context, string, []string) error { return ni
 func (o *Orchestrator) baseline(ctx context.Context, threadID string, args effectPayload) error {
 	var scope CheckpointScope
 	var parent Checkpoint
+	var taken bool
 	err := o.read(ctx, threadID, func(p *Projection) error {
 		run, ok := p.current(args, []string{"starting"})
 		if !ok {
 			return errNotCurrent
 		}
 		scope, _ = lookup(p, p.CheckpointScopes, scopeID(threadID, rootScopeName(run.Ordinal)))
+		_, taken = lookup(p, p.Checkpoints, checkpointID(scope.ID, 0))
 		for _, before := range p.Runs {
 			if c, ok := lookup(p, p.Checkpoints, string(before.CheckpointID)); ok && c.Status != "stale" {
 				parent = c
@@ -34,7 +36,7 @@ func (o *Orchestrator) baseline(ctx context.Context, threadID string, args effec
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil || taken { // by an attempt before this one
 		return err
 	}
 	checkpoint, err := o.take(ctx, scope, 0, parent)
@@ -88,8 +90,8 @@ func (o *Orchestrator) capture(ctx context.Context, threadID string, args effect
 			ProviderThreadID: run.ProviderThreadID, CheckpointID: checkpoint.ID, Text: string(checkpoint.Error),
 		})
 		attempt, _ := lookup(d.p, d.p.Attempts, args.AttemptID)
-		run.Status, run.CheckpointID, run.CompletedAt = attempt.Status, Ref(checkpoint.ID), d.at()
-		d.put(run)
+		run.CheckpointID = Ref(checkpoint.ID)
+		finishRun(d, run, attempt.Status)
 		return nil
 	})
 }

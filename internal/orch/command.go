@@ -17,6 +17,7 @@ type Command interface {
 type about struct {
 	id, kind, threadID string
 	whenIdle           bool // fail with errBusy while the thread has a due effect
+	end                bool // with whenIdle: it is the end of a session
 }
 
 // CreateThread starts a thread.
@@ -66,6 +67,52 @@ type DetachSession struct {
 	ProviderSessionID string `json:"providerSessionId,omitempty"` // "" is the active one
 }
 
+// InterruptRun asks the provider to stop a run. The run goes on until the
+// provider says that its turn ended.
+type InterruptRun struct {
+	CommandID string `json:"commandId"`
+	ThreadID  string `json:"threadId"`
+	RunID     string `json:"runId"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+// RespondToRequest answers a pending runtime request.
+type RespondToRequest struct {
+	CommandID string              `json:"commandId"`
+	ThreadID  string              `json:"threadId"`
+	RequestID string              `json:"requestId"`
+	Decision  string              `json:"decision,omitempty"` // accept, acceptForSession, decline or cancel; "" with answers
+	Answers   map[string][]string `json:"answers,omitempty"`  // question id to answers
+}
+
+// CancelQueuedRun takes a queued run back before it starts.
+type CancelQueuedRun struct {
+	CommandID string `json:"commandId"`
+	ThreadID  string `json:"threadId"`
+	RunID     string `json:"runId"`
+}
+
+// PromoteQueuedRun gives the message of a queued run to the run that is
+// active, as a steer.
+type PromoteQueuedRun struct {
+	CommandID   string `json:"commandId"`
+	ThreadID    string `json:"threadId"`
+	QueuedRunID string `json:"queuedRunId"`
+	TargetRunID string `json:"targetRunId"`
+}
+
+func (c InterruptRun) about() about {
+	return about{id: c.CommandID, kind: "run.interrupt", threadID: c.ThreadID}
+}
+func (c RespondToRequest) about() about {
+	return about{id: c.CommandID, kind: "runtime-request.respond", threadID: c.ThreadID}
+}
+func (c CancelQueuedRun) about() about {
+	return about{id: c.CommandID, kind: "queued-run.cancel", threadID: c.ThreadID}
+}
+func (c PromoteQueuedRun) about() about {
+	return about{id: c.CommandID, kind: "queued-message.promote-to-steer", threadID: c.ThreadID}
+}
 func (c CreateThread) about() about {
 	return about{id: c.CommandID, kind: "thread.create", threadID: c.ThreadID}
 }
@@ -100,6 +147,11 @@ const (
 	CodeUnknownProvider = "unknown_provider_instance"
 	CodeUnknownRun      = "unknown_run"
 	CodeRunActive       = "run_active"
+	CodeRunNotActive    = "run_not_active"
+	CodeNotSteerable    = "run_not_steerable"
+	CodeNotQueued       = "run_not_queued"
+	CodeUnknownRequest  = "unknown_request"
+	CodeRequestClosed   = "request_closed" // answered, dropped, or of a lost session
 	CodeNoSession       = "no_session"
 	CodeDuplicateID     = "duplicate_id"
 	CodeNothingToDo     = "nothing_to_do"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -18,7 +19,7 @@ func (o *Orchestrator) commit(ctx context.Context, about about, planner func(*dr
 	lane := o.lanes.lock(about.threadID)
 	defer o.lanes.unlock(lane)
 	if about.whenIdle {
-		if err := o.idle(ctx, about.threadID); err != nil {
+		if err := o.idle(ctx, about.threadID, about.end); err != nil {
 			return CommitResult{}, err
 		}
 	}
@@ -151,11 +152,18 @@ func (ln *lane) load(ctx context.Context, store Store) (*threadState, error) {
 // errBusy says that a thread has a due effect, which goes first.
 var errBusy = errors.New("thread has a due effect")
 
-// idle fails with errBusy when a thread has a due effect.
-func (o *Orchestrator) idle(ctx context.Context, threadID string) error {
-	due, err := o.store.EffectsDue(ctx, threadID, o.now())
-	if err == nil && due {
-		err = errBusy
+// idle fails with errBusy when a thread has a due effect that may still write
+// facts before what its provider says next. end asks for the end of a session,
+// which also waits for effects that only fail with it.
+func (o *Orchestrator) idle(ctx context.Context, threadID string, end bool) error {
+	due, err := o.store.DueEffects(ctx, threadID, o.now())
+	if err != nil {
+		return err
 	}
-	return err
+	for _, e := range due {
+		if !slices.Contains(silent, e.Type) && (end || !o.turns.given(e.ID)) {
+			return errBusy
+		}
+	}
+	return nil
 }

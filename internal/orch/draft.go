@@ -116,7 +116,7 @@ func (d *draft) effect(effectType, target string, args effectPayload) {
 	}
 	raw, err := json.Marshal(args)
 	if err != nil {
-		panic(err) // unreachable unless effectPayload holds more than strings
+		panic(err) // unreachable unless effectPayload holds what JSON cannot
 	}
 	d.batch.Effects = append(d.batch.Effects, EffectRequest{
 		ID: effectID(cause, effectType, target), CommandID: d.commandID,

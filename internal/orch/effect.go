@@ -22,6 +22,15 @@ const (
 // others are bound to the provider process they were meant for.
 var replaySafe = []string{EffectCapture}
 
+// beside are the effects that act on a turn while another effect of the thread
+// may still wait for the provider: they are not held up by it. Among
+// themselves they keep the order of their commits.
+var beside = []string{EffectInterruptTurn, EffectRestartTurn, EffectSteerTurn, EffectRespond}
+
+// silent are the effects that write no fact, however they go. Ingestion does
+// not wait for them.
+var silent = []string{EffectInterruptTurn, EffectRestartTurn}
+
 // maxAttempts bounds the tries of an effect. What is bound to a provider
 // process is tried once: the user learns of the failure instead of a provider
 // getting the same input twice.
@@ -68,7 +77,13 @@ type Claim struct {
 	Token string // of the worker; the lease becomes "<owner>/<token>#<attempt>"
 	Now   time.Time
 	Until time.Time // when the lease expires
+	// Beside are the types that may be claimed while an effect of another type
+	// of the same thread runs.
+	Beside []string
 }
+
+// DueEffect is an effect that runs or could run.
+type DueEffect struct{ ID, Type string }
 
 // Settlement ends an effect or, with status pending, re-schedules it.
 type Settlement struct {
@@ -87,4 +102,9 @@ type effectPayload struct {
 	ScopeID      string `json:"scopeId,omitempty"`
 	CheckpointID string `json:"checkpointId,omitempty"`
 	SessionID    string `json:"providerSessionId,omitempty"`
+	MessageID    string `json:"messageId,omitempty"`
+	RequestID    string `json:"requestId,omitempty"`
+
+	Decision string              `json:"decision,omitempty"`
+	Answers  map[string][]string `json:"answers,omitempty"`
 }

@@ -214,6 +214,8 @@ type TurnItem struct {
 	Prompt       string          `json:"prompt,omitempty"`
 	Result       string          `json:"result,omitempty"`
 	Detail       json.RawMessage `json:"detail,omitempty"` // per-type facts of the provider, normalized
+
+	Answers map[string][]string `json:"answers,omitempty"` // user_input_request: question id to answers
 }
 
 // PlanArtifact is a plan in words or a list of steps.

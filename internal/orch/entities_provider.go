@@ -65,6 +65,7 @@ type RuntimeRequest struct {
 	ResponseCapability ResponseCapability `json:"responseCapability"`
 	CreatedAt          time.Time          `json:"createdAt"`
 	ResolvedAt         *time.Time         `json:"resolvedAt"`
+	Decision           Ref                `json:"decision"` // how it was answered: accept, acceptForSession, decline, cancel or answered
 }
 
 // ResponseCapability says whether a request can still be answered, and where.

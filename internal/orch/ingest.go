@@ -82,7 +82,7 @@ func adoptTurn(d *draft, s source, nativeThread, nativeTurn string) (owner, bool
 	if o.thread, ok = lookup(d.p, d.p.ProviderThreads, providerThreadID(s.driver, nativeThread)); !ok {
 		return o, false
 	}
-	if o.run, ok = d.p.liveRun(); !ok {
+	if o.run, ok = d.p.activeRun(); !ok {
 		return o, false
 	}
 	o.attempt, ok = lookup(d.p, d.p.Attempts, string(o.run.ActiveAttemptID))
@@ -120,6 +120,9 @@ func adoptTurn(d *draft, s source, nativeThread, nativeTurn string) (owner, bool
 	d.put(o.attempt)
 	d.put(root)
 	d.put(o.run)
+	if d.p.interruptRequested(o.run) { // before there was a turn to interrupt
+		d.effect(EffectInterruptTurn, o.attempt.ID, effectPayload{RunID: o.run.ID, AttemptID: o.attempt.ID})
+	}
 	return o, true
 }
 
@@ -160,13 +163,17 @@ func ingestTurnEnded(d *draft, s source, e TurnEnded) {
 		endAttempt(d, o.run, status, e.Error)
 		return
 	}
+	if o.attempt.Status == "superseded" {
+		endSuperseded(d, o.attempt, status)
+		return
+	}
 	o.turn.Status, o.turn.CompletedAt = status, d.at()
 	d.put(o.turn)
 }
 
 // endAttempt ends the active attempt of a run, with its turn and everything
-// that is open below. The run then waits for its checkpoint; where no
-// baseline was taken there is nothing to wait for.
+// that is open below. The run and its root node then wait for the checkpoint;
+// where no baseline was taken there is nothing to wait for.
 func endAttempt(d *draft, run Run, status, reason string) {
 	attempt, _ := lookup(d.p, d.p.Attempts, string(run.ActiveAttemptID))
 	if reason != "" {
@@ -182,19 +189,19 @@ func endAttempt(d *draft, run Run, status, reason string) {
 	}
 	attempt.Status, attempt.CompletedAt = status, d.at()
 	d.put(attempt)
-	if root, ok := lookup(d.p, d.p.Nodes, attempt.RootNodeID); ok {
-		root.Status, root.CompletedAt = status, d.at()
-		d.put(root)
-	}
+	putInterruptResult(d, run, attempt, status)
 	if thread, ok := lookup(d.p, d.p.ProviderThreads, string(attempt.ProviderThreadID)); ok && thread.Status == "active" {
 		thread.Status, thread.UpdatedAt = "idle", d.now
 		d.put(thread)
 	}
 	scope := scopeID(d.p.Thread.ID, rootScopeName(run.Ordinal))
 	if _, ok := lookup(d.p, d.p.Checkpoints, checkpointID(scope, 0)); !ok {
-		run.Status, run.CompletedAt = status, d.at()
-		d.put(run)
+		finishRun(d, run, status)
 		return
+	}
+	if root, ok := lookup(d.p, d.p.Nodes, attempt.RootNodeID); ok {
+		root.Status, root.CompletedAt = "waiting", d.at()
+		d.put(root)
 	}
 	run.Status = "waiting"
 	d.put(run)
@@ -208,14 +215,15 @@ func endAttempt(d *draft, run Run, status, reason string) {
 // open when its turn completed has failed to tell its end. Subagents may
 // outlive the turn, unless it did not complete.
 func closeOpenWork(d *draft, root, status string) {
-	if status == "completed" {
+	completed := status == "completed"
+	if completed {
 		status = "failed"
 	}
 	for _, node := range slices.Clone(d.p.Nodes) {
 		if node.RootNodeID != root || node.ID == root || isTerminal(KindNode, node.Status) {
 			continue
 		}
-		if node.Kind == "subagent" && status == "failed" {
+		if node.Kind == "subagent" && completed {
 			continue
 		}
 		if request, ok := lookup(d.p, d.p.RuntimeRequests, string(node.RuntimeRequestID)); ok && request.Status == "pending" {
@@ -276,7 +284,7 @@ func stopSession(d *draft, session ProviderSession, runStatus, reason string, br
 			closeRequest(d, request, "expired", "session_ended")
 		}
 	}
-	if run, ok := d.p.liveRun(); ok && (run.Status == "starting" || run.Status == "running") {
+	if run, ok := d.p.activeRun(); ok && (run.Status == "starting" || run.Status == "running") {
 		attempt, _ := lookup(d.p, d.p.Attempts, string(run.ActiveAttemptID))
 		thread, _ := lookup(d.p, d.p.ProviderThreads, string(attempt.ProviderThreadID))
 		if string(thread.ProviderSessionID) == session.ID {

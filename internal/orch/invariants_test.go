@@ -212,7 +212,7 @@ func TestOpenWorkAtTurnEnd(t *testing.T) {
 	for _, n := range f.st.p.Nodes {
 		got = append(got, n.Kind+" "+n.Status)
 	}
-	want := []string{"root_turn completed", "tool_call failed", "approval_request cancelled", "subagent running"}
+	want := []string{"root_turn waiting", "tool_call failed", "approval_request cancelled", "subagent running"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -18,5 +18,9 @@ import "errors"
 // not take the thread back.
 var ErrResume = errors.New("provider refused to resume the thread")
 
+// ErrSessionEnded is returned by the methods of an AgentSession when its
+// provider is gone, after SessionEnded was sent.
+var ErrSessionEnded = errors.New("provider session ended")
+
 // ErrTurnNotActive is returned when there is no turn to steer or interrupt.
 var ErrTurnNotActive = errors.New("turn not active")

@@ -34,20 +34,30 @@ type Config struct {
 // these writes at a time, under the thread's lane: a command, a step of an
 // effect, or the ingestion of one provider event. And:
 //
-//  1. An effect that was committed before a provider event is ingested is
-//     carried out before it: ingestion of a thread's event waits while the
-//     thread has a due effect. So checkpoints stand before what the provider
-//     says next, and the failure of a turn's start before the provider's end.
-//  2. Effects of a thread run one at a time, in the order of their commits.
+//  1. An effect that was committed before a provider event is ingested has
+//     written its facts before it: ingestion of a thread's event waits while
+//     the thread has a due effect that may still write. So checkpoints stand
+//     before what the provider says next.
+//  2. Effects of a thread run one at a time, in the order of their commits;
+//     those that act on a turn (interrupt, restart, steer, respond) have an
+//     order of their own, and run beside one of the others that waits for the
+//     provider.
 //  3. A turn's start writes its facts (baseline, session, provider thread)
-//     before the provider is given the turn.
-//  4. Events of one session are ingested in the order of AgentSession.Events,
+//     before the provider is given the turn. From then on it writes nothing
+//     unless it fails, so nothing waits for it but the end of the session: a
+//     turn that could not be given fails before the provider's end is told,
+//     and after all that the provider said before it died.
+//  4. An effect that asks a turn to stop writes nothing at all, and nothing
+//     waits for it: that the turn ended is the provider's to say. When it does
+//     not, the clock ends the turn, interruptGrace after the effect.
+//  5. Events of one session are ingested in the order of AgentSession.Events,
 //     also where they concern different threads.
-//  5. Time comes from Config.Clock, ids from the seed and the thread's version.
+//  6. Time comes from Config.Clock, ids from the seed and the thread's version.
 //
 // What remains to chance is only what the world decides: whether a command
-// comes before or after a provider event, and how threads that use different
-// sessions interleave in the log.
+// comes before or after a provider event, how threads that use different
+// sessions interleave in the log, and whether a refused start comes before
+// what the provider said meanwhile of older turns.
 type Orchestrator struct {
 	store       Store
 	agents      map[string]Agent
@@ -60,6 +70,7 @@ type Orchestrator struct {
 
 	lanes    lanes
 	sessions sessions
+	turns    givenTurns
 	changed  signal // after every commit and settlement
 	woken    signal // when an effect may have become due
 

@@ -41,7 +41,7 @@ func recoverThread(d *draft, capturing bool) {
 			closeRequest(d, request, "expired", "orchestrator_restarted")
 		}
 	}
-	for _, run := range slices.Clone(d.p.Runs) {
+	for _, run := range slices.Backward(slices.Clone(d.p.Runs)) { // queued ones first, or they would start
 		if !slices.Contains(liveRun, run.Status) || run.Status == "waiting" && capturing {
 			continue
 		}
@@ -69,11 +69,6 @@ func cancelRun(d *draft, run Run, reason string) {
 		}
 		attempt.Status, attempt.CompletedAt = "cancelled", d.at()
 		d.put(attempt)
-		if root, ok := lookup(d.p, d.p.Nodes, attempt.RootNodeID); ok {
-			root.Status, root.CompletedAt = "cancelled", d.at()
-			d.put(root)
-		}
 	}
-	run.Status, run.CompletedAt = "cancelled", d.at()
-	d.put(run)
+	finishRun(d, run, "cancelled")
 }

@@ -129,7 +129,7 @@ func (o *Orchestrator) openSession(ctx context.Context, threadID, instance strin
 		}
 		// The provider is gone but its last words are not ingested yet. They
 		// come before what happens now.
-		err = o.drain(ctx, ss)
+		err = o.drain(ctx, ss, false)
 		opening.Unlock()
 		if err != nil {
 			return nil, err

@@ -63,14 +63,17 @@ func (o *Orchestrator) ingestHead(ss *session, event *queued) error {
 	return o.ingestOne(o.ctx, ss, event.event, true)
 }
 
-// drain ingests all that is queued without waiting for effects. An effect
-// calls it that found its session ended.
-func (o *Orchestrator) drain(ctx context.Context, ss *session) error {
+// drain ingests all that is queued without waiting for effects; with short all
+// but the session's end. An effect calls it that found its session ended.
+func (o *Orchestrator) drain(ctx context.Context, ss *session, short bool) error {
 	ss.ingest.Lock()
 	defer ss.ingest.Unlock()
 	for {
 		head, _ := ss.head()
 		if head == nil {
+			return nil
+		}
+		if _, end := head.event.(SessionEnded); end && short {
 			return nil
 		}
 		if err := o.ingestOne(ctx, ss, head.event, false); err != nil {
@@ -83,13 +86,14 @@ func (o *Orchestrator) drain(ctx context.Context, ss *session) error {
 // The caller holds ss.ingest. After an error it can be called again.
 func (o *Orchestrator) ingestOne(ctx context.Context, ss *session, event ProviderEvent, whenIdle bool) error {
 	threads := ss.concerned(event)
+	_, end := event.(SessionEnded)
 	if len(threads) == 0 && whenIdle {
 		// Perhaps a thread that a running effect is about to own.
 		ss.mu.Lock()
 		bound := slices.Clone(ss.bound)
 		ss.mu.Unlock()
 		for _, thread := range bound {
-			if err := o.idle(ctx, thread); err != nil {
+			if err := o.idle(ctx, thread, false); err != nil {
 				return err
 			}
 		}
@@ -99,14 +103,14 @@ func (o *Orchestrator) ingestOne(ctx context.Context, ss *session, event Provide
 		o.log.Debug("provider event of an unknown thread", "session", ss.id, "event", fmt.Sprintf("%T", event))
 	}
 	for _, thread := range threads {
-		_, err := o.commit(ctx, about{threadID: thread, whenIdle: whenIdle}, func(d *draft) error {
+		_, err := o.commit(ctx, about{threadID: thread, whenIdle: whenIdle, end: end}, func(d *draft) error {
 			return ingest(d, ss.source, event)
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if _, ok := event.(SessionEnded); ok {
+	if end {
 		o.sessions.remove(ss)
 	}
 	ss.mu.Lock()

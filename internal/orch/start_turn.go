@@ -7,19 +7,22 @@ import (
 	"slices"
 )
 
-// startTurn brings a run to its provider: baseline checkpoint, session,
+// startTurn brings an attempt to its provider: baseline checkpoint, session,
 // provider thread, then the turn. Each step writes its facts only while the
 // run still waits for its start. A step that fails ends the run, which then
 // says why; the effect itself is not tried again.
-func (o *Orchestrator) startTurn(ctx context.Context, threadID string, args effectPayload) error {
+func (o *Orchestrator) startTurn(ctx context.Context, effect Effect, args effectPayload) error {
+	threadID := effect.ThreadID
 	run, err := o.currentRun(ctx, threadID, args, "starting")
 	if err != nil {
 		return err
 	}
+	ctx, end := o.turns.begin(ctx, effect.ID, args.AttemptID)
+	defer end()
 	if err := o.baseline(ctx, threadID, args); err != nil {
 		return err
 	}
-	err = o.giveTurn(ctx, threadID, run, args)
+	err = o.giveTurn(ctx, effect, run, args)
 	if err == nil || errors.Is(err, errNotCurrent) || ctx.Err() != nil {
 		return err
 	}
@@ -31,15 +34,15 @@ func (o *Orchestrator) startTurn(ctx context.Context, threadID string, args effe
 }
 
 // giveTurn opens the session and thread and starts the turn.
-func (o *Orchestrator) giveTurn(ctx context.Context, threadID string, run Run, args effectPayload) error {
-	var thread AppThread
+func (o *Orchestrator) giveTurn(ctx context.Context, effect Effect, run Run, args effectPayload) error {
+	threadID := effect.ThreadID
+	var options ThreadOptions
 	var known ProviderThread
 	var text string
 	var messages int
 	err := o.read(ctx, threadID, func(p *Projection) error {
-		thread = p.Thread
-		known = p.providerThreadOf(run.ProviderInstanceID)
-		message, ok := lookup(p, p.Messages, run.UserMessageID)
+		options, known = threadOptions(p.Thread, run), p.providerThreadOf(run.ProviderInstanceID)
+		message, ok := lookup(p, p.Messages, or(args.MessageID, run.UserMessageID))
 		if !ok {
 			return fmt.Errorf("run %s has no user message", run.ID)
 		}
@@ -48,10 +51,6 @@ func (o *Orchestrator) giveTurn(ctx context.Context, threadID string, run Run, a
 	})
 	if err != nil {
 		return err
-	}
-	options := ThreadOptions{
-		Cwd: string(thread.WorktreePath), Model: run.ModelSelection.Model, Options: run.ModelSelection.Options,
-		RuntimeMode: thread.RuntimeMode, InteractionMode: thread.InteractionMode,
 	}
 	ss, err := o.openSession(ctx, threadID, run.ProviderInstanceID, SessionConfig{
 		Cwd: options.Cwd, Model: options.Model, RuntimeMode: options.RuntimeMode,
@@ -65,24 +64,37 @@ func (o *Orchestrator) giveTurn(ctx context.Context, threadID string, run Run, a
 		return err
 	}
 	ss.own(native.ID, threadID)
+	interrupted := false
 	err = o.guarded(ctx, threadID, args, []string{"starting"}, func(d *draft, run Run) error {
+		if interrupted = d.p.interruptRequested(run); interrupted {
+			endAttempt(d, run, "interrupted", "")
+			return nil
+		}
 		putThreadOpened(d, ss.source, run, native, fresh && messages > 1, known)
-		if handoff, ok := lookup(d.p, d.p.ContextHandoffs, string(d.run(run.ID).ContextHandoffID)); ok {
+		if handoff, ok := lookup(d.p, d.p.ContextHandoffs, string(d.run(run.ID).ContextHandoffID)); ok && fresh {
 			text = withHandoff(handoff, text)
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil || interrupted {
 		return err
 	}
+	o.turns.give(effect.ID)
+	o.changed.broadcast()
 	err = ss.agent.StartTurn(ctx, TurnInput{
-		NativeThreadID: native.ID, AttemptID: args.AttemptID, MessageID: run.UserMessageID,
+		NativeThreadID: native.ID, AttemptID: args.AttemptID, MessageID: or(args.MessageID, run.UserMessageID),
 		Text: text, Options: options,
 	})
-	if err != nil {
-		return fmt.Errorf("start turn: %w", err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if errors.Is(err, ErrSessionEnded) {
+		// What the provider said before it died comes before its death.
+		if err := errors.Join(ss.awaitEnd(ctx), o.drain(ctx, ss, true)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("start turn: %w", err)
 }
 
 // openThread returns the provider's thread for an app thread: the one that is

@@ -36,13 +36,14 @@ type Store interface {
 
 	// ClaimEffect leases the first due effect of a thread in which none runs,
 	// by available time, creation time and insertion; nil when there is none.
+	// One whose type is in Claim.Beside only waits for others of those types.
 	ClaimEffect(ctx context.Context, c Claim) (*Effect, error)
 	// SettleEffect ends or re-schedules an effect, if the lease still holds;
 	// it reports whether it did.
 	SettleEffect(ctx context.Context, s Settlement) (bool, error)
-	// EffectsDue reports whether the thread has an effect that runs or that
-	// could run at now.
-	EffectsDue(ctx context.Context, threadID string, now time.Time) (bool, error)
+	// DueEffects lists the thread's effects that run or could run at now, in
+	// order of insertion.
+	DueEffects(ctx context.Context, threadID string, now time.Time) ([]DueEffect, error)
 	// UnsettledEffects lists the ids of a thread's pending and running effects
 	// of a type.
 	UnsettledEffects(ctx context.Context, threadID, effectType string) ([]string, error)

@@ -29,11 +29,14 @@ type stub struct {
 	turn func(t *turn)
 	// open, start and resume fail with these when set.
 	openErr, startErr, resumeErr error
+	// hold keeps StartTurn from returning until it is closed; nil does not.
+	hold chan struct{}
 
 	mu       sync.Mutex
 	calls    []string // in order: "open", "thread/start", "turn/start <text>" …
 	threads  int
 	turns    int
+	current  *turn
 	sessions []*stubSession
 }
 
@@ -71,6 +74,13 @@ func (a *stub) Open(ctx context.Context, cfg orch.SessionConfig) (orch.AgentSess
 	a.sessions = append(a.sessions, s)
 	a.mu.Unlock()
 	return s, nil
+}
+
+// last is the turn that was started last.
+func (a *stub) last() *turn {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.current
 }
 
 type stubSession struct {
@@ -132,26 +142,48 @@ func (s *stubSession) Rollback(context.Context, string, string, int) (orch.Nativ
 	return orch.NativeThread{}, errors.ErrUnsupported
 }
 
-func (s *stubSession) Steer(context.Context, string, string, orch.TurnInput) error {
-	return orch.ErrTurnNotActive
+func (s *stubSession) Steer(_ context.Context, _, turn string, in orch.TurnInput) error {
+	s.agent.call("turn/steer %s %s", turn, in.Text)
+	s.agent.last().steered <- in.Text
+	return nil
 }
-func (s *stubSession) Interrupt(context.Context, string, string) error      { return orch.ErrTurnNotActive }
-func (s *stubSession) Respond(context.Context, string, orch.Decision) error { return nil }
 
-func (s *stubSession) StartTurn(_ context.Context, in orch.TurnInput) error {
+// Interrupt is acknowledged at once; the turn sees it and ends when it wants.
+func (s *stubSession) Interrupt(_ context.Context, _, turn string) error {
+	s.agent.call("turn/interrupt %s", turn)
+	close(s.agent.last().interrupted)
+	return nil
+}
+
+func (s *stubSession) Respond(_ context.Context, id string, d orch.Decision) error {
+	s.agent.call("respond %s %s%v", id, d.Kind, d.Answers)
+	s.agent.last().answered <- d
+	return nil
+}
+
+func (s *stubSession) StartTurn(ctx context.Context, in orch.TurnInput) error {
 	s.agent.call("turn/start %s", in.Text)
 	if s.agent.startErr != nil {
 		return s.agent.startErr
 	}
 	s.agent.mu.Lock()
 	s.agent.turns++
-	t := &turn{s: s, thread: in.NativeThreadID, id: fmt.Sprintf("U%d", s.agent.turns), n: s.agent.turns, text: in.Text}
+	t := &turn{s: s, thread: in.NativeThreadID, id: fmt.Sprintf("U%d", s.agent.turns), n: s.agent.turns, text: in.Text,
+		steered: make(chan string, 8), interrupted: make(chan struct{}), answered: make(chan orch.Decision, 8)}
+	s.agent.current = t
 	s.agent.mu.Unlock()
 	script := s.agent.turn
 	if script == nil {
 		script = echo
 	}
 	s.wg.Go(func() { script(t) })
+	if s.agent.hold != nil {
+		select {
+		case <-s.agent.hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 	return nil
 }
 
@@ -161,6 +193,20 @@ type turn struct {
 	thread, id string
 	n          int // 1 for the stub's first turn
 	text       string
+
+	steered     chan string
+	interrupted chan struct{} // closed by an interrupt
+	answered    chan orch.Decision
+}
+
+// untilInterrupted starts a turn that an interrupt ends.
+func untilInterrupted(t *turn) {
+	t.started()
+	select {
+	case <-t.interrupted:
+		t.ended("interrupted")
+	case <-t.s.quit:
+	}
 }
 
 func (t *turn) started() { t.s.emit(orch.TurnStarted{NativeThreadID: t.thread, NativeTurnID: t.id}) }

@@ -50,7 +50,7 @@ func (o *Orchestrator) poll() {
 func (o *Orchestrator) claim(worker int) (*Effect, error) {
 	now := o.now()
 	return o.store.ClaimEffect(o.ctx, Claim{
-		Owner: o.seed.id("process"), Token: strconv.Itoa(worker), Now: now, Until: now.Add(effectLease),
+		Owner: o.seed.id("process"), Token: strconv.Itoa(worker), Now: now, Until: now.Add(effectLease), Beside: beside,
 	})
 }
 
@@ -98,7 +98,15 @@ func (o *Orchestrator) perform(ctx context.Context, effect Effect) error {
 	}
 	switch effect.Type {
 	case EffectStartTurn:
-		return o.startTurn(ctx, effect.ThreadID, args)
+		return o.startTurn(ctx, effect, args)
+	case EffectInterruptTurn:
+		return o.interruptTurn(ctx, effect.ThreadID, args)
+	case EffectRestartTurn:
+		return o.restartTurn(ctx, effect.ThreadID, args)
+	case EffectSteerTurn:
+		return o.steerTurn(ctx, effect.ThreadID, args)
+	case EffectRespond:
+		return o.respond(ctx, effect.ThreadID, args)
 	case EffectCapture:
 		return o.capture(ctx, effect.ThreadID, args, effect.Attempt >= maxAttempts(effect.Type))
 	case EffectDetach:

@@ -20,7 +20,8 @@ import (
 // which is a program that asks Linked, and a side file with its settings. cfg
 // names at least the transcript. Unless cfg says otherwise the fake keeps its
 // state beside itself, so that several launches are one run, and reports into
-// dir/name.report.json. A file that is no earlier link is not replaced.
+// dir/name.report.json. A file that is no earlier link is not replaced; making
+// a link again starts a new run, without the old one's state and report.
 func Link(dir, name, executable string, cfg Config) (string, error) {
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
 		return "", fmt.Errorf("link %q: want a plain file name", name)
@@ -57,8 +58,10 @@ func Link(dir, name, executable string, cfg Config) (string, error) {
 		if _, err := os.Stat(sideFile(path)); err != nil || info.Mode()&os.ModeSymlink == 0 {
 			return "", fmt.Errorf("link %s: file exists and is no fake binary: remove it", path)
 		}
-		if err := os.Remove(path); err != nil {
-			return "", fmt.Errorf("link %s: %w", name, err)
+		for _, old := range []string{path, cfg.State, cfg.State + ".refused", cfg.Report} {
+			if err := os.Remove(old); err != nil && old != "" && !errors.Is(err, os.ErrNotExist) {
+				return "", fmt.Errorf("link %s: %w", name, err)
+			}
 		}
 	}
 	side, err := json.MarshalIndent(cfg, "", "  ")

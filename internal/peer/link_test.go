@@ -53,6 +53,36 @@ func play(t *testing.T, p *process, line, answer string) {
 	}
 }
 
+// Making the link again is how a second run starts.
+func TestLinkAgain(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Workspace: workspace}
+	dir, path := linked(t, short, cfg)
+	for range 2 {
+		p := startLinked(t, dir, nil)
+		play(t, p, `{"id":1,"method":"go","params":{"cwd":"/ws"}}`, `{"id":1,"result":{}}`)
+		if r := readReport(t, dir, "codex.report.json"); r.Verdict != replay.Passed || r.Launches != 1 {
+			t.Errorf("report is %s after %d launches", r.Verdict, r.Launches)
+		}
+		old, _, err := Linked(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		exe, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Link(dir, "codex", exe, Config{Transcript: old.Transcript, Workspace: workspace}); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"codex.report.json", ".codex.state"} {
+			if _, err := os.Stat(filepath.Join(dir, file)); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s is left of the old run: %v", file, err)
+			}
+		}
+	}
+}
+
 func TestLink(t *testing.T) {
 	t.Parallel()
 	dir, path := linked(t, short, Config{Workspace: workspace})

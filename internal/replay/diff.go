@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
@@ -113,3 +114,21 @@ func (d *differ) object(at string, want, have *node) {
 		}
 	}
 }
+
+// path returns p with the key or index appended, in gjson's path syntax.
+func path(p, key string) string {
+	escaped := make([]byte, 0, len(key))
+	for i := 0; i < len(key); i++ {
+		switch key[i] {
+		case '.', '*', '?', '|', '#', '@', '\\', '!', '{', '}', '[', ']', '(', ')', '=', '<', '>', '%':
+			escaped = append(escaped, '\\')
+		}
+		escaped = append(escaped, key[i])
+	}
+	if p == "" {
+		return string(escaped)
+	}
+	return p + "." + string(escaped)
+}
+
+func indexPath(p string, i int) string { return path(p, strconv.Itoa(i)) }

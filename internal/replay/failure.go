@@ -88,10 +88,16 @@ func (p *Player) failAhead(f flavors.Frame, msg string) {
 // failNow is a frame that is wrong whatever the recording wants next.
 func (p *Player) failNow(reason, msg string, f flavors.Frame) {
 	fail := Failure{Reason: reason, Message: msg, Actual: f.Raw, Awaiting: p.awaiting(), DuplicateOf: p.duplicateOf(f)}
+	p.failHere(Mismatch, fail)
+}
+
+// failHere is a failure at what is awaited, or after what was played last.
+func (p *Player) failHere(v Verdict, fail Failure) {
+	fail.Line, fail.Label = p.previous.Line, p.previous.Label
 	if len(fail.Awaiting) > 0 {
 		fail.Line, fail.Label = fail.Awaiting[0].Line, fail.Awaiting[0].Label
 	}
-	p.fail(Mismatch, fail)
+	p.fail(v, fail)
 }
 
 func (p *Player) failClosed() {
@@ -116,6 +122,9 @@ func (p *Player) failAborted(c Cause) {
 		ParentGone:   "the process that started this peer is gone",
 		Terminated:   "the peer was told to terminate before the recording ended",
 	}[c]
+	if p.ended {
+		msg = "the client stopped reading before it had the last frames"
+	}
 	p.failLeft(Aborted, string(c), msg)
 }
 
@@ -131,10 +140,7 @@ func (p *Player) failLeft(v Verdict, reason, msg string) {
 	for _, f := range queue[:min(len(queue), maxQueued)] {
 		fail.Queued = append(fail.Queued, f.Raw)
 	}
-	if len(fail.Awaiting) > 0 {
-		fail.Line, fail.Label = fail.Awaiting[0].Line, fail.Awaiting[0].Label
-	}
-	p.fail(v, fail)
+	p.failHere(v, fail)
 }
 
 // invalid is a transcript that turned out unplayable.
@@ -163,7 +169,7 @@ func (p *Player) awaiting() Awaited {
 	if len(list) > 0 {
 		return list
 	}
-	if p.peek != nil {
+	if p.peek != nil && !p.ended {
 		line, label := p.peek.Position()
 		list = append(list, Place{Line: line, Label: label, Type: typeOf(p.peek)})
 	}
@@ -176,11 +182,12 @@ func (p *Player) leftover() ([]Place, int) {
 	for _, x := range p.window {
 		list = append(list, x.place())
 	}
-	n := len(list) + p.script.Total - p.cursor
+	at := p.cursor
 	if p.ended && p.peek != nil {
-		n-- // the runtime_exit of this launch was played
+		at++ // the runtime_exit of this launch was played
 	}
-	p.each(p.cursor, func(e envelope.Entry) bool {
+	n := len(list) + p.script.Total - at
+	p.each(at, func(e envelope.Entry) bool {
 		line, label := e.Position()
 		list = append(list, Place{Line: line, Label: label, Type: typeOf(e)})
 		return len(list) < maxLeftover

@@ -146,6 +146,22 @@ t.ndjson:3: the client closed its output before the recording ended (label "y")
 	}
 }
 
+// TestTextOfLostFrames has a client that stops reading when all was played,
+// with another launch to come.
+func TestTextOfLostFrames(t *testing.T) {
+	s := load(t, ask(1, "go"), answer(1, "go"), exit("success"), out("b", `{"method":"b"}`))
+	p := perform(t, s, Options{}, State{}, []turn{{start, `{"id":9,"result":"go"}` + "\nclosing"}, {"close output_closed", "fail aborted output_closed"}})
+	wantText(t, p, `
+t.ndjson:4: the client stopped reading before it had the last frames
+  not played:
+    line 5 expect_outbound (label "b")
+  played last: line 4 runtime_exit (label "")
+`)
+	if n := p.Report().Failure.LeftoverCount; n != 1 {
+		t.Errorf("%d leftovers: want 1", n)
+	}
+}
+
 func TestTextOfIdling(t *testing.T) {
 	idle := turn{"close idle", "fail timeout idle"}
 	for _, c := range []struct {

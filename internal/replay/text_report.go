@@ -65,7 +65,7 @@ func (r *Report) Headline() string {
 	if f.Line > 0 {
 		where = fmt.Sprintf("%s:%d", where, f.Line)
 	}
-	text := fmt.Sprintf("%s: %s", where, secretShape().ReplaceAllString(f.Message, masked))
+	text := fmt.Sprintf("%s: %s", where, maskText(f.Message))
 	if len(f.Differences) > 0 {
 		text += " at " + shownPath(f.Differences[0].Path)
 	}

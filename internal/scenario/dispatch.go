@@ -21,70 +21,93 @@ var modes = map[string]string{
 }
 
 func (r *runner) createThread(ctx context.Context, c *CreateThread) error {
-	title := c.Title
-	if title == "" {
-		title = r.sc.Name
-	}
-	mode := r.settings.RuntimeMode
-	if mode == "" {
-		mode = "full-access"
-	}
-	receipt, err := r.dispatch(ctx, "command:create-thread", orch.CreateThread{
-		CommandID:      "command:create-thread",
-		ProjectID:      "project:scenario",
-		Title:          title,
-		ModelSelection: r.selection(),
-		RuntimeMode:    mode,
-		WorktreePath:   r.workspace,
-		CreatedBy:      "user",
-		CreationSource: "server",
+	r.selected = r.selection("")
+	receipt, err := r.dispatch(ctx, "command:create-thread", "", orch.CreateThread{
+		CommandID:       "command:create-thread",
+		ProjectID:       "project:scenario",
+		Title:           orElse(c.Title, r.sc.Name),
+		ModelSelection:  r.selected,
+		RuntimeMode:     orElse(r.settings.RuntimeMode, "full-access"),
+		InteractionMode: r.settings.Mode,
+		WorktreePath:    r.workspace,
+		CreatedBy:       "user",
+		CreationSource:  "server",
 	})
 	r.thread = receipt.ThreadID
 	return err
 }
 
-func (r *runner) selection() orch.ModelSelection {
-	return orch.ModelSelection{InstanceID: r.provider, Model: r.settings.Model}
+// selection is what answers on an instance; "" is the main one.
+func (r *runner) selection(name string) orch.ModelSelection {
+	name = orElse(name, r.provider)
+	for _, in := range r.instances {
+		if in.name == name {
+			return orch.ModelSelection{InstanceID: name, Model: in.model}
+		}
+	}
+	return orch.ModelSelection{InstanceID: name}
 }
 
 func (r *runner) message(ctx context.Context, m *Message) error {
-	id := fmt.Sprintf("command:message:%d", len(r.commands))
-	command := orch.DispatchMessage{CommandID: id, ThreadID: r.thread, Text: m.Text, Mode: modes[m.Mode], CreatedBy: "user", CreationSource: "server"}
+	thread, err := r.threadNamed(m.Thread)
+	if err != nil {
+		return err
+	}
+	id := r.newCommand("message")
+	command := orch.DispatchMessage{CommandID: id, ThreadID: thread, Text: m.Text, Mode: modes[m.Mode], CreatedBy: "user", CreationSource: "server"}
+	if m.Provider != "" {
+		selection := r.selection(m.Provider)
+		command.ModelSelection = &selection
+	}
 	if m.Mode == "steer" || m.Mode == "restart" {
-		target, err := r.targetRun(m.TargetRun)
+		target, err := r.targetRun(thread, m.TargetRun)
 		if err != nil {
 			return in(Adapter, err)
 		}
 		command.TargetRunID = target
 	}
-	receipt, err := r.dispatch(ctx, id, command)
-	if err != nil || m.Await == "" {
+	receipt, err := r.dispatch(ctx, id, m.Refused, command)
+	if err != nil || m.Refused != "" {
 		return err
+	}
+	if command.ModelSelection != nil && m.Thread == "" {
+		r.selected = *command.ModelSelection
+	}
+	if m.Await == "" {
+		return r.seen(ctx, receipt)
 	}
 	ordinal, err := r.runOf(ctx, m.Timeout, receipt)
 	if err != nil {
 		return err
 	}
-	return r.awaitRun(ctx, m.Timeout, ordinal, m.Await)
+	return r.awaitRun(ctx, m.Timeout, m.Thread, ordinal, m.Await)
 }
 
-// targetRun returns the id of the run with an ordinal, of the last for 0.
-func (r *runner) targetRun(ordinal int) (string, error) {
+// seen waits until the feed has what a command stored, for the next step.
+func (r *runner) seen(ctx context.Context, receipt orch.Receipt) error {
+	ctx, cancel := r.deadline(ctx, 0)
+	defer cancel()
+	return in(Persistence, r.feed.reached(ctx, receipt.Sequence))
+}
+
+// targetRun returns the id of a thread's run with an ordinal, of the last for
+// 0.
+func (r *runner) targetRun(thread string, ordinal int) (string, error) {
 	r.feed.mu.Lock()
 	defer r.feed.mu.Unlock()
 	if ordinal == 0 {
 		for _, run := range r.feed.runs {
-			if run.ThreadID == r.thread {
+			if run.ThreadID == thread {
 				ordinal = max(ordinal, run.Ordinal)
 			}
 		}
 	}
-	run := r.feed.run(r.thread, ordinal)
+	run := r.feed.run(thread, ordinal)
 	switch {
 	case ordinal == 0:
-		return "", errors.New("there is no run to steer or restart")
+		return "", errors.New("there is no run to act on")
 	case run == nil:
-		return "", fmt.Errorf("there is no run %d to steer or restart", ordinal)
+		return "", fmt.Errorf("there is no run %d to act on", ordinal)
 	}
 	return run.ID, nil
 }
@@ -118,14 +141,22 @@ func (r *runner) runOf(ctx context.Context, timeout Duration, receipt orch.Recei
 	return ordinal, nil
 }
 
-// dispatch carries out a command, twice when that is probed.
-func (r *runner) dispatch(ctx context.Context, id string, c orch.Command) (orch.Receipt, error) {
+// dispatch carries out a command, twice when that is probed. With refused, it
+// must be rejected with that code.
+func (r *runner) dispatch(ctx context.Context, id, refused string, c orch.Command) (orch.Receipt, error) {
 	ctx, cancel := r.deadline(ctx, 0)
 	defer cancel()
 	receipt, err := r.orc.Dispatch(ctx, c)
+	var rejected *orch.RejectedError
+	if refused != "" && (err == nil || errors.As(err, &rejected)) {
+		r.refusals++
+		if rejected == nil || rejected.Code != refused {
+			return receipt, inf(Adapter, "dispatch %s: %v: want it refused as %s", id, err, refused)
+		}
+		return receipt, nil
+	}
 	if err != nil {
 		layer := Persistence
-		var rejected *orch.RejectedError
 		if errors.As(err, &rejected) {
 			layer = Adapter
 		}

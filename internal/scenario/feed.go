@@ -22,7 +22,9 @@ type feed struct {
 
 	mu      sync.Mutex
 	events  []orch.StoredEvent
-	runs    map[string]*runHistory // by run id
+	runs    map[string]*runHistory      // by run id
+	threads map[string]*orch.Projection // by thread id
+	order   []string                    // thread ids, in order of creation
 	err     error
 	changed chan struct{} // closed and replaced at every change
 }
@@ -76,6 +78,12 @@ func (f *feed) add(e orch.StoredEvent, err error) {
 }
 
 func (f *feed) track(e orch.StoredEvent) error {
+	if e.Event.Type == "" {
+		return nil // stands for what a snapshot holds
+	}
+	if err := f.fold(e); err != nil {
+		return err
+	}
 	if !strings.HasPrefix(e.Event.Type, "run.") {
 		return nil
 	}
@@ -91,6 +99,23 @@ func (f *feed) track(e orch.StoredEvent) error {
 		}
 		h.Run = run
 		h.seen[run.Status] = true
+	}
+	return nil
+}
+
+// fold adds an event to its thread.
+func (f *feed) fold(e orch.StoredEvent) error {
+	p := f.threads[e.Event.ThreadID]
+	if p == nil {
+		if f.threads == nil {
+			f.threads = map[string]*orch.Projection{}
+		}
+		p = &orch.Projection{Thread: orch.AppThread{ID: e.Event.ThreadID}}
+		f.threads[e.Event.ThreadID] = p
+		f.order = append(f.order, e.Event.ThreadID)
+	}
+	if err := p.Apply(e); err != nil {
+		return fmt.Errorf("event %d: %w", e.Sequence, err)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func TestAwaitRun(t *testing.T) {
 	r := waiting(f)
 	var wg sync.WaitGroup
 	reached := make(chan error, 1)
-	wg.Go(func() { reached <- r.awaitRun(context.Background(), 0, 1, "completed") })
+	wg.Go(func() { reached <- r.awaitRun(context.Background(), 0, "", 1, "completed") })
 	f.add(run(1, "starting"), nil)
 	f.add(run(2, "running"), nil)
 	f.add(run(3, "completed"), nil)
@@ -38,22 +38,22 @@ func TestAwaitRun(t *testing.T) {
 	wg.Wait()
 
 	// What a run has been counts, however late the question comes.
-	if err := r.awaitRun(context.Background(), 0, 1, "running"); err != nil {
+	if err := r.awaitRun(context.Background(), 0, "", 1, "running"); err != nil {
 		t.Errorf("running: %v", err)
 	}
-	err := r.awaitRun(context.Background(), 0, 1, "interrupted")
+	err := r.awaitRun(context.Background(), 0, "", 1, "interrupted")
 	check(t, err, "awaited run 1 interrupted, but it is completed\nlast events:\n     1 run.updated run:1 starting")
-	check(t, r.awaitRun(context.Background(), Duration(time.Millisecond), 2, "completed"), "awaited run 2 completed, but there is no such run (timed out after 1ms)")
+	check(t, r.awaitRun(context.Background(), Duration(time.Millisecond), "", 2, "completed"), "awaited run 2 completed, but there is no such run (timed out after 1ms)")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(errors.New("stopped by a signal"))
-	check(t, r.awaitRun(ctx, 0, 2, "completed"), "(stopped by a signal)")
+	check(t, r.awaitRun(ctx, 0, "", 2, "completed"), "(stopped by a signal)")
 }
 
 func TestAwaitRunTellsWhy(t *testing.T) {
 	f := quiet()
 	f.add(event(t, 1, "provider-session.updated", orch.ProviderSession{ID: "s", Status: "error", LastError: "exit code 97"}), nil)
 	f.add(event(t, 2, "run.updated", orch.Run{ID: "run:1", ThreadID: "thread:1", Ordinal: 1, Status: "failed"}), nil)
-	check(t, waiting(f).awaitRun(context.Background(), 0, 1, "completed"), "awaited run 1 completed, but it is failed: provider session: exit code 97")
+	check(t, waiting(f).awaitRun(context.Background(), 0, "", 1, "completed"), "awaited run 1 completed, but it is failed: provider session: exit code 97")
 }
 
 func TestAwaitIdle(t *testing.T) {
@@ -119,7 +119,8 @@ func TestTotals(t *testing.T) {
 }
 
 func TestRender(t *testing.T) {
-	r := &runner{dir: "/tmp/run1", workspace: "/tmp/run1/workspace", transcript: "/x/simple/codex.ndjson", shown: "transcripts/simple/codex.ndjson"}
+	r := &runner{dir: "/tmp/run1", workspace: "/tmp/run1/workspace",
+		instances: []*instance{{transcript: "/x/simple/codex.ndjson", shown: "transcripts/simple/codex.ndjson"}}}
 	got := r.render("/tmp/run1/workspace/a /tmp/run1/bin/codex /x/simple/codex.ndjson:7")
 	if want := "<workspace>/a <run>/bin/codex transcripts/simple/codex.ndjson:7"; got != want {
 		t.Errorf("got %s", got)

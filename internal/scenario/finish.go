@@ -19,7 +19,7 @@ import (
 // thing that went wrong, from the wire inwards.
 func (r *runner) finish(ctx context.Context, res *Result, stepErr error) error {
 	if r.orc == nil { // a restart did not succeed
-		wireErr := r.readReport(res)
+		wireErr := r.readReports(res)
 		return errors.Join(stepErr, wireErr)
 	}
 	playing := r.playing()
@@ -32,10 +32,11 @@ func (r *runner) finish(ctx context.Context, res *Result, stepErr error) error {
 	events, downErr := r.down(ctx)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), setupTimeout)
 	defer cancel()
-	p, doc, keptErr := r.final(ctx, events)
+	p, docs, keptErr := r.finals(ctx, events)
+	doc := docs[r.thread]
 	keptErr = errors.Join(keptErr, r.store.Close())
 	res.Events = len(events)
-	wireErr := r.readReport(res)
+	wireErr := r.readReports(res)
 	keepErr := in(Setup, r.keep(events, doc, res.Report))
 
 	switch {
@@ -57,8 +58,9 @@ func (r *runner) finish(ctx context.Context, res *Result, stepErr error) error {
 	if err := errors.Join(keptErr, checkSequences(events), r.checkDuplicates(events), r.checkStreams(events, doc)); err != nil {
 		return in(Persistence, err)
 	}
-	shared := checkShared(events, p, r.provider, r.selection())
-	if err := errors.Join(r.hold(r.sc.Assertions, doc), shared); err != nil {
+	r.final = docs
+	shared := checkShared(events, p, r.selected)
+	if err := errors.Join(r.hold(ctx, r.sc.Assertions, doc), shared); err != nil {
 		return inf(Projection, "%w\n%s", err, lastEvents(events, 6))
 	}
 	return errors.Join(downErr, in(Cleanup, errors.Join(quietErr, r.checkCleanup())), keepErr)
@@ -72,31 +74,42 @@ func withLayer(from, err error) error {
 	return err
 }
 
-// final returns the projection that is stored, which must be the fold of the
-// stored events.
-func (r *runner) final(ctx context.Context, events []orch.StoredEvent) (*orch.Projection, []byte, error) {
-	p, _, err := r.orc.Snapshot(ctx, r.thread) // reads the store, which is still open
+// finals returns the stored projection of the scenario's thread, and the JSON
+// of every thread's, which must be the fold of the stored events.
+func (r *runner) finals(ctx context.Context, events []orch.StoredEvent) (*orch.Projection, map[string][]byte, error) {
+	docs := map[string][]byte{}
+	var main *orch.Projection
+	for _, e := range events {
+		thread := e.Event.ThreadID
+		if docs[thread] != nil {
+			continue
+		}
+		p, _, err := r.orc.Snapshot(ctx, thread) // reads the store, which is still open
+		if err != nil {
+			return main, docs, err
+		}
+		doc, err := json.Marshal(p)
+		if err != nil {
+			return main, docs, err
+		}
+		folded, err := json.Marshal(orch.Fold(events, thread))
+		if err != nil {
+			return main, docs, err
+		}
+		docs[thread] = doc
+		if thread == r.thread {
+			main = p
+		}
+		if diff := difference(folded, parsed(doc)); diff != "" {
+			return main, docs, fmt.Errorf("stored projection of %s is not the fold of the stored events\n  diff (-folded +stored)\n%s", thread, diff)
+		}
+	}
+	shell, err := r.orc.Shell(ctx)
 	if err != nil {
-		return nil, nil, err
+		return main, docs, err
 	}
-	doc, err := json.Marshal(p)
-	if err != nil {
-		return nil, nil, err
-	}
-	folded, err := json.Marshal(orch.Fold(events, r.thread))
-	if err != nil {
-		return nil, nil, err
-	}
-	if diff := difference(folded, parsed(doc)); diff != "" {
-		return p, doc, fmt.Errorf("stored projection is not the fold of the stored events\n  diff (-folded +stored)\n%s", diff)
-	}
-	return p, doc, nil
-}
-
-// playing tells whether the peer has nothing to complain about so far.
-func (r *runner) playing() bool {
-	report, err := replay.ReadReport(r.report)
-	return err == nil && report.Verdict == replay.Running
+	docs["shell"], err = json.Marshal(shell)
+	return main, docs, err
 }
 
 // cut tells whether the peer complains about nothing but its early end.
@@ -110,35 +123,59 @@ func (res *Result) cut() bool {
 
 var errNoReport = errors.New("the peer did not start: it wrote no report")
 
-// readReport takes over what the peer reports. The error is its failure.
-func (r *runner) readReport(res *Result) error {
+// readReports takes over what the peers report. The error is their failure.
+func (r *runner) readReports(res *Result) error {
 	if r.cfg.Live != nil {
 		return nil
 	}
-	data, err := os.ReadFile(r.report)
+	var problems []error
+	for i, in := range r.instances {
+		report, raw, err := r.readReport(in)
+		if report != nil {
+			res.Frames.Outbound += report.Outbound.Matched
+			res.Frames.Inbound += report.Inbound.Emitted
+			r.reports[in.name] = raw
+		}
+		if i == 0 {
+			res.Report = raw
+		} else if err != nil {
+			err = withLayer(err, fmt.Errorf("provider instance %s: %w", in.name, err))
+		}
+		problems = append(problems, err)
+	}
+	err := errors.Join(problems...)
+	var f *failure
+	if errors.As(err, &f) {
+		return in(f.layer, err)
+	}
+	return err
+}
+
+// readReport reads the report of one peer.
+func (r *runner) readReport(of *instance) (*replay.Report, json.RawMessage, error) {
+	data, err := os.ReadFile(of.report)
 	if errors.Is(err, fs.ErrNotExist) {
-		return in(Setup, errNoReport)
+		return nil, nil, in(Setup, errNoReport)
 	}
 	var report *replay.Report
 	if err == nil {
-		report, err = replay.ReadReport(r.report)
+		report, err = replay.ReadReport(of.report)
 	}
 	if err != nil {
-		return in(Transport, err)
+		return nil, nil, in(Transport, err)
 	}
-	res.Frames = Frames{Outbound: report.Outbound.Matched, Inbound: report.Inbound.Emitted}
-	res.Report = json.RawMessage(strings.TrimSpace(r.render(string(data))))
+	raw := json.RawMessage(strings.TrimSpace(r.render(string(data))))
 	text := strings.TrimSpace(report.Text())
 	switch {
 	case report.Verdict == replay.Passed:
-		return nil
+		return report, raw, nil
 	case report.Verdict == replay.Invalid && report.Failure != nil && report.Failure.Reason == "transcript":
 		r.started = false
-		return inf(Setup, "%s", text)
+		return report, raw, inf(Setup, "%s", text)
 	case text == "":
-		return inf(Transport, "the peer did not finish: its report says %s after %d of %d entries", report.Verdict, report.Entries.Played, report.Entries.Total)
+		return report, raw, inf(Transport, "the peer did not finish: its report says %s after %d of %d entries", report.Verdict, report.Entries.Played, report.Entries.Total)
 	default:
-		return inf(Transport, "%s", text)
+		return report, raw, inf(Transport, "%s", text)
 	}
 }
 

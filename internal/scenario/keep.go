@@ -25,8 +25,10 @@ func (r *runner) render(s string) string {
 		return s
 	}
 	pairs := []string{r.workspace, "<workspace>", r.dir, "<run>"}
-	if r.transcript != "" {
-		pairs = append(pairs, r.transcript, r.shown)
+	for _, in := range r.instances {
+		if in.transcript != "" {
+			pairs = append(pairs, in.transcript, in.shown)
+		}
 	}
 	return strings.NewReplacer(pairs...).Replace(s)
 }

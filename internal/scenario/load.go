@@ -142,7 +142,7 @@ func (s *Scenario) check(doc *document) error {
 		}
 	}
 	for name := range s.Workspace {
-		if !filepath.IsLocal(name) || name == "." || strings.HasPrefix(path.Clean(filepath.ToSlash(name)), ".git/") {
+		if !inWorkspace(name) {
 			bad(doc.line("/workspace/"+name), "workspace file %q does not lie in the workspace", name)
 		}
 	}
@@ -150,6 +150,9 @@ func (s *Scenario) check(doc *document) error {
 	held := map[string]bool{}
 	assertions := func(as []Assertion) {
 		for _, a := range as {
+			if a.Snapshot != "" && (a.Thread != "" || a.Of != "") {
+				bad(a.Line, "a snapshot has its thread already")
+			}
 			if a.Snapshot != "" && !keys[a.Snapshot] {
 				bad(a.Line, "no step before captures a snapshot %q", a.Snapshot)
 			}
@@ -171,14 +174,20 @@ func (s *Scenario) check(doc *document) error {
 			bad(step.Line, "snapshot %q is captured twice", step.CaptureSnapshot.Key)
 		case step.CaptureSnapshot != nil:
 			keys[step.CaptureSnapshot.Key] = true
-		case step.ReleaseGate != nil && held[step.ReleaseGate.Label]:
+		case step.ReleaseGate != nil && held[step.ReleaseGate.Provider+" "+step.ReleaseGate.Label]:
 			bad(step.Line, "gate %q is released twice", step.ReleaseGate.Label)
 		case step.ReleaseGate != nil:
-			held[step.ReleaseGate.Label] = true
+			held[step.ReleaseGate.Provider+" "+step.ReleaseGate.Label] = true
+		case step.WriteFile != nil && !inWorkspace(step.WriteFile.Path):
+			bad(step.Line, "workspace file %q does not lie in the workspace", step.WriteFile.Path)
 		case step.Probe != nil:
 			assertions(step.Probe.Assertions)
 		}
 	}
 	assertions(s.Assertions)
 	return errors.Join(problems...)
+}
+
+func inWorkspace(name string) bool {
+	return filepath.IsLocal(name) && name != "." && !strings.HasPrefix(path.Clean(filepath.ToSlash(name)), ".git/")
 }

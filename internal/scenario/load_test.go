@@ -115,7 +115,7 @@ func TestLoadAll(t *testing.T) {
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%v, %v", all, err)
 	}
-	file, shown := all[0].transcript("codex")
+	file, shown := all[0].transcript("codex", all[0].Providers["codex"].Transcript)
 	if file != filepath.Join(dir, "simple", "codex.ndjson") || shown != "shown/simple/codex.ndjson" {
 		t.Errorf("transcript %s, shown as %s", file, shown)
 	}

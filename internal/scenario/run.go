@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -47,6 +48,8 @@ type Config struct {
 	Temp string
 	// Probes are checks to ride along beside those a scenario names.
 	Probes []string
+
+	faults *faults // nil for none; tests break the ports with it
 }
 
 // Live is a real provider.
@@ -66,11 +69,10 @@ type runner struct {
 	settings Provider
 
 	dir, workspace, db string
-	report             string
-	transcript, shown  string // "" for a live provider
 	mark               string // environment variable that all of the provider's processes carry
 
-	agent  orch.Agent
+	instances []*instance // the first is the provider's own
+
 	clock  clockwork.Clock
 	random io.Reader
 
@@ -79,8 +81,13 @@ type runner struct {
 	orc      *orch.Orchestrator
 	feed     *feed
 	thread   string
+	selected orch.ModelSelection // what the thread's last run selects
 	commands []dispatched
+	refusals int
 	captured map[string][]byte // projection JSON by snapshot key
+	named    map[string]string // thread ids by the name that a step gave them
+	final    map[string][]byte // projection JSON by thread id, once all is over
+	reports  map[string]json.RawMessage
 	streams  []*stream
 	started  bool // the first step was reached
 	log      proc.Tail
@@ -93,12 +100,10 @@ type runner struct {
 // replayed runs of one build write the same bytes.
 func Run(ctx context.Context, cfg Config, sc *Scenario, provider string) *Result {
 	begin := time.Now()
-	r := &runner{cfg: cfg, sc: sc, provider: provider, settings: sc.Providers[provider], captured: map[string][]byte{}}
+	r := &runner{cfg: cfg, sc: sc, provider: provider, settings: sc.Providers[provider], captured: map[string][]byte{}, named: map[string]string{}, reports: map[string]json.RawMessage{}}
 	res := &Result{Scenario: sc.Name, Provider: provider}
-	if cfg.Live == nil {
-		r.transcript, r.shown = sc.transcript(provider)
-		res.Transcript = r.shown
-	}
+	r.instances = r.makeInstances()
+	res.Transcript = r.instances[0].shown
 	err := r.run(ctx, res)
 	if text := strings.TrimSpace(r.log.String()); err != nil && text != "" {
 		err = fmt.Errorf("%w\norchestrator log:\n  %s", err, strings.ReplaceAll(text, "\n", "\n  "))
@@ -124,7 +129,6 @@ func (r *runner) run(ctx context.Context, res *Result) error {
 	r.dir = dir
 	r.workspace = filepath.Join(dir, "workspace")
 	r.db = filepath.Join(dir, "run.db")
-	r.report = filepath.Join(dir, "report.json")
 	r.mark = "ORCH_RUN_DIR=" + dir
 
 	if err := r.prepare(ctx); err != nil {
@@ -147,10 +151,14 @@ func (r *runner) up(ctx context.Context, before []orch.StoredEvent) error {
 		return err
 	}
 	watched := watch(store)
+	agents := map[string]orch.Agent{}
+	for _, in := range r.instances {
+		agents[in.name] = in.agent
+	}
 	orc, err := orch.Start(setup, orch.Config{
-		Store:       watched,
-		Agents:      map[string]orch.Agent{r.provider: r.agent},
-		Checkpoints: checkpoint.New(checkpoint.Config{Env: r.cfg.Env, TempDir: r.dir}),
+		Store:       r.cfg.faults.store(watched),
+		Agents:      agents,
+		Checkpoints: r.cfg.faults.checkpoints(checkpoint.New(checkpoint.Config{Env: r.cfg.Env, TempDir: r.dir})),
 		Clock:       r.clock,
 		Random:      r.random,
 		Log:         r.logger(),

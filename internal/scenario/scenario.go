@@ -18,8 +18,6 @@ package scenario
 
 import (
 	"encoding/json"
-	"path"
-	"path/filepath"
 	"slices"
 	"time"
 )
@@ -54,6 +52,18 @@ type Provider struct {
 	Transcript  string `json:"transcript"` // file name; "" means PROVIDER.ndjson
 	Model       string `json:"model"`
 	RuntimeMode string `json:"runtimeMode"` // "" means full-access
+	// Mode is the thread's interaction mode: default or plan; "" means default.
+	Mode string `json:"interactionMode"`
+	// Instances are other provider instances that steps send messages to, each
+	// with a peer of its own; nil for none.
+	Instances map[string]Instance `json:"instances"`
+}
+
+// Instance is another provider instance of a scenario.
+type Instance struct {
+	Provider   string `json:"provider"`
+	Transcript string `json:"transcript"` // file name; "" means INSTANCE.ndjson
+	Model      string `json:"model"`
 }
 
 // Step is one step. Exactly one of its pointers is set.
@@ -64,11 +74,18 @@ type Step struct {
 	Message         *Message         `json:"message"`
 	AwaitRun        *AwaitRun        `json:"await_run"`
 	AwaitThreadIdle *AwaitThreadIdle `json:"await_thread_idle"`
+	AwaitItem       *AwaitItem       `json:"await_item"`
+	AwaitRequest    *AwaitRequest    `json:"await_request"`
+	Interrupt       *Interrupt       `json:"interrupt"`
+	Respond         *Respond         `json:"respond"`
+	CancelQueuedRun *CancelQueuedRun `json:"cancel_queued_run"`
+	Promote         *Promote         `json:"promote"`
 	Restart         *Restart         `json:"restart"`
 	AdvanceClock    *AdvanceClock    `json:"advance_clock"`
 	CaptureSnapshot *CaptureSnapshot `json:"capture_snapshot"`
 	Probe           *Probe           `json:"probe"`
 	ReleaseGate     *ReleaseGate     `json:"release_gate"`
+	WriteFile       *WriteFile       `json:"write_file"`
 }
 
 // CreateThread creates the scenario's thread.
@@ -82,6 +99,9 @@ type Message struct {
 	Mode      string   `json:"mode"`       // start, queue, steer, restart; "" means start
 	TargetRun int      `json:"target_run"` // ordinal; 0 means the last run
 	Await     string   `json:"await"`      // run status to wait for; "" does not wait
+	Provider  string   `json:"provider"`   // instance that answers; "" means the thread's
+	Thread    string   `json:"thread"`     // see runner.threadNamed; "" means the scenario's
+	Refused   string   `json:"refused"`    // code of the refusal that is wanted; "" means none
 	Timeout   Duration `json:"timeout"`    // 0 means the scenario's
 }
 
@@ -89,6 +109,7 @@ type Message struct {
 type AwaitRun struct {
 	Ordinal int      `json:"ordinal"`
 	Status  string   `json:"status"`
+	Thread  string   `json:"thread"`  // "" means the scenario's
 	Timeout Duration `json:"timeout"` // 0 means the scenario's
 }
 
@@ -107,7 +128,9 @@ type AdvanceClock struct {
 
 // CaptureSnapshot keeps the projection of this moment for assertions.
 type CaptureSnapshot struct {
-	Key string `json:"key"`
+	Key    string `json:"key"`
+	Thread string `json:"thread"` // "" means the scenario's
+	Shell  bool   `json:"shell"`  // the list of threads instead
 }
 
 // Probe holds assertions against the projection of this moment.
@@ -117,7 +140,8 @@ type Probe struct {
 
 // ReleaseGate lets the peer go on past a held label.
 type ReleaseGate struct {
-	Label string `json:"label"`
+	Label    string `json:"label"`
+	Provider string `json:"provider"` // instance; "" means the main one
 }
 
 // Assertion is what one JSON path must hold. Exactly one operator is set.
@@ -126,6 +150,8 @@ type Assertion struct {
 	Path     string   `json:"path"`     // gjson syntax
 	For      []string `json:"for"`      // providers; nil means all
 	Snapshot string   `json:"snapshot"` // key of a captured snapshot; "" means the projection at hand
+	Thread   string   `json:"thread"`   // whose projection; "" means the scenario's thread
+	Of       string   `json:"of"`       // shell or report instead of a projection; report takes an instance: report.claude
 
 	Equals   json.RawMessage   `json:"equals"`
 	Length   *int              `json:"length"`
@@ -169,33 +195,12 @@ func (s *Scenario) ProviderNames() []string {
 	return names
 }
 
-// transcript returns the real path of a provider's transcript and the one
-// that messages name.
-func (s *Scenario) transcript(provider string) (file, shown string) {
-	name := s.Providers[provider].Transcript
-	if name == "" {
-		name = provider + ".ndjson"
-	}
-	return filepath.Join(s.dir, name), path.Join(path.Dir(filepath.ToSlash(s.File)), name)
-}
-
-// gates lists the labels that steps release; the peer holds them.
-func (s *Scenario) gates() []string {
-	var labels []string
-	for _, step := range s.Steps {
-		if step.ReleaseGate != nil {
-			labels = append(labels, step.ReleaseGate.Label)
-		}
-	}
-	return labels
-}
-
 // shortestWait returns the shortest deadline of all steps.
 func (s *Scenario) shortestWait() time.Duration {
 	least := s.Timeout.or(DefaultTimeout)
 	for _, step := range s.Steps {
 		for _, d := range []Duration{
-			step.Message.timeout(), step.AwaitRun.timeout(), step.AwaitThreadIdle.timeout(),
+			step.Message.timeout(), step.AwaitRun.timeout(), step.AwaitThreadIdle.timeout(), step.AwaitItem.timeout(), step.AwaitRequest.timeout(),
 		} {
 			least = min(least, d.or(least))
 		}

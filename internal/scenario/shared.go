@@ -31,10 +31,11 @@ func (c *sharedCheck) want(ok bool, format string, args ...any) {
 }
 
 // checkShared returns all that is wrong with a final projection and its log.
-func checkShared(events []orch.StoredEvent, p *orch.Projection, provider string, selection orch.ModelSelection) error {
+func checkShared(events []orch.StoredEvent, p *orch.Projection, selection orch.ModelSelection) error {
 	c := &sharedCheck{p: p}
 	c.events(events)
-	c.thread(provider)
+	c.thread(selection.InstanceID)
+	c.order(events)
 	c.runs(selection)
 	c.turns()
 	c.items()
@@ -63,7 +64,7 @@ func (c *sharedCheck) events(events []orch.StoredEvent) {
 
 func (c *sharedCheck) thread(provider string) {
 	t := c.p.Thread
-	c.want(t.ProviderInstanceID == provider, "thread.providerInstanceId is %q: want the transcript's provider %q", t.ProviderInstanceID, provider)
+	c.want(t.ProviderInstanceID == provider, "thread.providerInstanceId is %q: want the provider %q that was selected last", t.ProviderInstanceID, provider)
 	c.want(len(c.p.ProviderThreads) > 0, "no provider thread")
 	c.want(t.ActiveProviderThreadID == "" || c.hasProviderThread(string(t.ActiveProviderThreadID)), "thread.activeProviderThreadId %q does not exist", t.ActiveProviderThreadID)
 }
@@ -158,6 +159,39 @@ func (c *sharedCheck) checkpoints() {
 	for _, r := range c.p.Runs {
 		c.want(r.CheckpointID == "" || slices.ContainsFunc(c.p.Checkpoints, func(k orch.Checkpoint) bool { return k.ID == string(r.CheckpointID) }),
 			"run %d: checkpoint %q does not exist", r.Ordinal, r.CheckpointID)
+	}
+}
+
+// order follows every run and scope through the log: a run is waiting before
+// it has its checkpoint, the checkpoint stands before the run ends, and no
+// checkpoint of a child scope counts as a run's.
+func (c *sharedCheck) order(events []orch.StoredEvent) {
+	status := map[string]string{}
+	turnsOf := map[string]string{} // provider turn status by attempt
+	active := map[string]string{}  // active attempt by run
+	child := map[string]bool{}
+	for _, e := range events {
+		p, err := alone(e)
+		if err != nil {
+			return
+		}
+		for _, t := range p.ProviderTurns {
+			turnsOf[string(t.RunAttemptID)] = t.Status
+		}
+		for _, s := range p.CheckpointScopes {
+			child[s.ID] = !s.AdvancesAppRunCount
+		}
+		for _, k := range p.Checkpoints {
+			c.want(!child[k.ScopeID] || k.AppRunOrdinal == nil, "event %d: checkpoint %s of a child scope advances the run count", e.Sequence, k.ID)
+			c.want(k.AppRunOrdinal == nil || k.Status == "stale" || e.Event.Type != orch.EventCheckpointCaptured || terminal(turnsOf[active[string(k.RunID)]]),
+				"event %d: checkpoint %s is captured before the provider turn has ended", e.Sequence, k.ID)
+		}
+		for _, r := range p.Runs {
+			active[r.ID] = string(r.ActiveAttemptID)
+			c.want(!terminal(r.Status) || r.CheckpointID == "" || r.Status == "rolled_back" || status[r.ID] == "waiting" || terminal(status[r.ID]),
+				"event %d: run %d is %s without having waited for its checkpoint", e.Sequence, r.Ordinal, r.Status)
+			status[r.ID] = r.Status
+		}
 	}
 }
 

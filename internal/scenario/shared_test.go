@@ -59,7 +59,7 @@ func TestShared(t *testing.T) {
 		want  string
 	}{
 		{"sound", func(*orch.Projection) {}, ""},
-		{"provider", func(p *orch.Projection) { p.Thread.ProviderInstanceID = "claude" }, `thread.providerInstanceId is "claude": want the transcript's provider "codex"`},
+		{"provider", func(p *orch.Projection) { p.Thread.ProviderInstanceID = "claude" }, `thread.providerInstanceId is "claude": want the provider "codex" that was selected last`},
 		{"active provider thread", func(p *orch.Projection) { p.Thread.ActiveProviderThreadID = "pt:2" }, `thread.activeProviderThreadId "pt:2" does not exist`},
 		{"no provider thread", func(p *orch.Projection) { p.ProviderThreads = nil }, "no provider thread"},
 		{"no run", func(p *orch.Projection) { p.Runs = nil }, "no run"},
@@ -94,7 +94,7 @@ func TestShared(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			events, p := sound(t)
 			tt.spoil(p)
-			check(t, checkShared(events, p, "codex", orch.ModelSelection{InstanceID: "codex", Model: "m"}), tt.want)
+			check(t, checkShared(events, p, orch.ModelSelection{InstanceID: "codex", Model: "m"}), tt.want)
 		})
 	}
 }
@@ -112,7 +112,7 @@ func TestSharedEvents(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			events, p := sound(t)
-			check(t, checkShared(append(events, tt.more), p, "codex", orch.ModelSelection{InstanceID: "codex", Model: "m"}), tt.want)
+			check(t, checkShared(append(events, tt.more), p, orch.ModelSelection{InstanceID: "codex", Model: "m"}), tt.want)
 		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jonboulle/clockwork"
@@ -64,25 +65,40 @@ func (r *runner) step(ctx context.Context, step Step) error {
 		return r.message(ctx, step.Message)
 	case step.AwaitRun != nil:
 		a := step.AwaitRun
-		return r.awaitRun(ctx, a.Timeout, a.Ordinal, a.Status)
+		return r.awaitRun(ctx, a.Timeout, a.Thread, a.Ordinal, a.Status)
 	case step.AwaitThreadIdle != nil:
 		return r.awaitIdle(ctx, step.AwaitThreadIdle.Timeout)
 	case step.Restart != nil:
 		return r.restart(ctx)
 	case step.AdvanceClock != nil:
 		return r.advance(time.Duration(step.AdvanceClock.By))
+	case step.AwaitItem != nil:
+		return r.awaitItem(ctx, step.AwaitItem)
+	case step.AwaitRequest != nil:
+		return r.awaitRequest(ctx, step.AwaitRequest)
+	case step.Interrupt != nil:
+		return r.interrupt(ctx, step.Interrupt)
+	case step.Respond != nil:
+		return r.respond(ctx, step.Respond)
+	case step.CancelQueuedRun != nil:
+		return r.cancelQueued(ctx, step.CancelQueuedRun)
+	case step.Promote != nil:
+		return r.promote(ctx, step.Promote)
+	case step.WriteFile != nil:
+		return r.writeFile(step.WriteFile)
 	case step.CaptureSnapshot != nil:
-		doc, err := r.snapshot(ctx)
-		r.captured[step.CaptureSnapshot.Key] = doc
-		return err
+		return r.capture(ctx, step.CaptureSnapshot)
 	case step.Probe != nil:
-		doc, err := r.snapshot(ctx)
+		if r.cfg.Live != nil && len(r.instances[0].hold) > 0 {
+			return nil // nothing holds a live provider at the moment that is probed
+		}
+		doc, err := r.snapshot(ctx, r.thread)
 		if err != nil {
 			return err
 		}
-		return r.hold(step.Probe.Assertions, doc)
+		return r.hold(ctx, step.Probe.Assertions, doc)
 	case step.ReleaseGate != nil:
-		return r.releaseGate(ctx, step.ReleaseGate.Label)
+		return r.releaseGate(ctx, step.ReleaseGate)
 	default:
 		return errors.New("step does nothing") // unreachable unless the schema lets an empty step through
 	}
@@ -117,32 +133,80 @@ func (r *runner) advance(by time.Duration) error {
 	return nil
 }
 
-// snapshot returns the thread's projection of this moment as JSON.
-func (r *runner) snapshot(ctx context.Context) ([]byte, error) {
+// capture keeps a projection, or the list of threads, for assertions.
+func (r *runner) capture(ctx context.Context, c *CaptureSnapshot) error {
+	thread, err := r.threadNamed(c.Thread)
+	if err != nil {
+		return err
+	}
+	if c.Shell {
+		thread = shellDoc
+	}
+	r.captured[c.Key], err = r.snapshot(ctx, thread)
+	return err
+}
+
+// shellDoc stands for the list of threads where a thread's id would stand.
+const shellDoc = "shell"
+
+// snapshot returns a thread's projection of this moment as JSON.
+func (r *runner) snapshot(ctx context.Context, thread string) ([]byte, error) {
+	if doc := r.final[thread]; doc != nil {
+		return doc, nil
+	}
 	ctx, cancel := r.deadline(ctx, 0)
 	defer cancel()
-	p, _, err := r.orc.Snapshot(ctx, r.thread)
+	var v any
+	var err error
+	if thread == shellDoc {
+		v, err = r.orc.Shell(ctx)
+	} else {
+		v, _, err = r.orc.Snapshot(ctx, thread)
+	}
 	if err != nil {
 		return nil, inf(Persistence, "snapshot: %w", err)
 	}
-	doc, err := json.Marshal(p)
+	doc, err := json.Marshal(v)
 	return doc, in(Persistence, err)
 }
 
-// hold returns every assertion for the provider that does not hold.
-func (r *runner) hold(as []Assertion, doc []byte) error {
+// hold returns every assertion for the provider that does not hold. doc is
+// the projection of the scenario's thread.
+func (r *runner) hold(ctx context.Context, as []Assertion, doc []byte) error {
 	var problems []error
 	for _, a := range as {
-		on := doc
-		if a.Snapshot != "" {
-			on = r.captured[a.Snapshot]
-		}
-		if !a.concerns(r.provider) {
+		if !a.concerns(r.provider) || r.cfg.Live != nil && strings.HasPrefix(a.Of, "report") {
 			continue
 		}
-		if f := a.hold(r.sc.File, on); f != nil {
+		on, err := r.document(ctx, a, doc)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s:%d: %w", r.sc.File, a.Line, err))
+		} else if f := a.hold(r.sc.File, on); f != nil {
 			problems = append(problems, f)
 		}
 	}
 	return in(Projection, errors.Join(problems...))
+}
+
+// document is what an assertion looks at.
+func (r *runner) document(ctx context.Context, a Assertion, doc []byte) ([]byte, error) {
+	switch {
+	case a.Snapshot != "":
+		return r.captured[a.Snapshot], nil
+	case a.Of == shellDoc:
+		return r.snapshot(ctx, shellDoc)
+	case a.Of != "":
+		_, name, _ := strings.Cut(a.Of, ".")
+		if report := r.reports[orElse(name, r.provider)]; report != nil {
+			return report, nil
+		}
+		return nil, errors.New("there is no report: it is there at the end only")
+	case a.Thread != "":
+		thread, err := r.threadNamed(a.Thread)
+		if err != nil {
+			return nil, err
+		}
+		return r.snapshot(ctx, thread)
+	}
+	return doc, nil
 }

@@ -35,9 +35,9 @@ var effectTypes = []string{
 }
 
 // unsettled lists the effects of a thread that are pending or running.
-func unsettled(ctx context.Context, store orch.Store, thread string) ([]string, error) {
+func unsettled(ctx context.Context, store orch.Store, thread string, types []string) ([]string, error) {
 	var all []string
-	for _, kind := range effectTypes {
+	for _, kind := range types {
 		ids, err := store.UnsettledEffects(ctx, thread, kind)
 		if err != nil {
 			return nil, fmt.Errorf("read effects: %w", err)
@@ -76,12 +76,21 @@ func (w *watchedStore) next() <-chan struct{} {
 	return w.settled
 }
 
+// acknowledged waits until no effect that stops a turn is pending or running.
+func (w *watchedStore) acknowledged(ctx context.Context, thread string) error {
+	return w.without(ctx, thread, []string{orch.EffectInterruptTurn, orch.EffectRestartTurn})
+}
+
 // quiet waits until no effect of a thread is pending or running. The error
 // names those that still are when ctx ends.
 func (w *watchedStore) quiet(ctx context.Context, thread string) error {
+	return w.without(ctx, thread, effectTypes)
+}
+
+func (w *watchedStore) without(ctx context.Context, thread string, types []string) error {
 	for {
 		next := w.next()
-		effects, err := unsettled(context.WithoutCancel(ctx), w.Store, thread)
+		effects, err := unsettled(context.WithoutCancel(ctx), w.Store, thread, types)
 		if err != nil || len(effects) == 0 {
 			return err
 		}

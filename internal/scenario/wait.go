@@ -20,11 +20,11 @@ func (r *runner) deadline(ctx context.Context, timeout Duration) (context.Contex
 
 // awaitRun waits until a run has had a status. It fails at once when the run
 // ended otherwise.
-func (r *runner) awaitRun(ctx context.Context, timeout Duration, ordinal int, status string) error {
+func (r *runner) awaitRun(ctx context.Context, timeout Duration, name string, ordinal int, status string) error {
 	ctx, cancel := r.deadline(ctx, timeout)
 	defer cancel()
 	err := r.feed.wait(ctx, func(f *feed) error {
-		run := f.run(r.thread, ordinal)
+		run := f.run(r.threadIn(f, name), ordinal)
 		switch {
 		case run != nil && run.seen[status]:
 			return nil
@@ -34,7 +34,7 @@ func (r *runner) awaitRun(ctx context.Context, timeout Duration, ordinal int, st
 		return errPending
 	}, func(f *feed) string {
 		is := "there is no such run"
-		if run := f.run(r.thread, ordinal); run != nil {
+		if run := f.run(r.threadIn(f, name), ordinal); run != nil {
 			is = "it is " + run.Status
 		}
 		return fmt.Sprintf("run %d %s, but %s", ordinal, status, is)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/replaypeer/replaypeer/internal/orch"
 	"github.com/replaypeer/replaypeer/internal/proc"
 )
 
@@ -59,7 +60,7 @@ func (s *stdio) start(command []string, dir string, env []string, ended func(err
 		} else {
 			ended(err)
 		}
-		s.rpc.end(err)
+		s.rpc.end(goneError{err})
 	})
 	return nil
 }
@@ -118,3 +119,11 @@ func clip(s string) string {
 	}
 	return s[:limit] + "…"
 }
+
+// goneError is why a call to a provider that is gone failed.
+type goneError struct{ error }
+
+func (e goneError) Unwrap() error { return e.error }
+
+// Is matches orch.ErrSessionEnded.
+func (goneError) Is(target error) bool { return target == orch.ErrSessionEnded }

@@ -31,7 +31,7 @@ const holding = `(%[1]s.status = 'running' AND (%[1]s.lease_expires_at > ?1 OR s
 // ClaimEffect implements orch.Store.
 func (s *Store) ClaimEffect(ctx context.Context, c orch.Claim) (*orch.Effect, error) {
 	var due bool
-	now := c.Now.UnixMilli()
+	now, beside := c.Now.UnixMilli(), quoted(c.Beside)
 	// A look from a reader first: idle workers do not disturb the writer.
 	err := s.read(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM orchestration_v2_effect_outbox
@@ -49,6 +49,7 @@ func (s *Store) ClaimEffect(ctx context.Context, c orch.Claim) (*orch.Effect, er
 			WHERE status IN ('pending', 'running') AND available_at <= ?1 AND NOT `+fmt.Sprintf(holding, "e")+`
 			  AND NOT EXISTS (SELECT 1 FROM orchestration_v2_effect_outbox r
 			    WHERE r.thread_id = e.thread_id AND r.position <> e.position AND r.status IN ('pending', 'running')
+			      AND (r.effect_type IN (`+beside+`) OR e.effect_type NOT IN (`+beside+`))
 			      AND `+fmt.Sprintf(holding, "r")+`)
 			ORDER BY available_at, created_at, position LIMIT 1`, now, c.Owner).
 			Scan(&claimed.ID, &command, &claimed.ThreadID, &claimed.Type, (*[]byte)(&claimed.Payload), &claimed.Attempt)
@@ -95,13 +96,18 @@ func (s *Store) SettleEffect(ctx context.Context, t orch.Settlement) (bool, erro
 	return held == 1, err
 }
 
-// EffectsDue implements orch.Store.
-func (s *Store) EffectsDue(ctx context.Context, threadID string, now time.Time) (bool, error) {
-	var due bool
+// DueEffects implements orch.Store.
+func (s *Store) DueEffects(ctx context.Context, threadID string, now time.Time) ([]orch.DueEffect, error) {
+	var due []orch.DueEffect
 	err := s.read(ctx, func(tx *sql.Tx) error {
-		return tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM orchestration_v2_effect_outbox
-			WHERE thread_id = ? AND status IN ('pending', 'running') AND (status = 'running' OR available_at <= ?))`,
-			threadID, now.UnixMilli()).Scan(&due)
+		return rows(ctx, tx, func(r *sql.Rows) error {
+			var e orch.DueEffect
+			err := r.Scan(&e.ID, &e.Type)
+			due = append(due, e)
+			return err
+		}, `SELECT effect_id, effect_type FROM orchestration_v2_effect_outbox
+			WHERE thread_id = ? AND status IN ('pending', 'running') AND (status = 'running' OR available_at <= ?)
+			ORDER BY position`, threadID, now.UnixMilli())
 	})
 	return due, err
 }
@@ -124,7 +130,7 @@ func (s *Store) UnsettledEffects(ctx context.Context, threadID, effectType strin
 // RecoverEffects implements orch.Store.
 func (s *Store) RecoverEffects(ctx context.Context, replaySafe []string, now time.Time) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
-		safe := "'" + strings.Join(replaySafe, "','") + "'"
+		safe := quoted(replaySafe)
 		_, err := tx.ExecContext(ctx, `UPDATE orchestration_v2_effect_outbox
 			SET status = 'pending', available_at = min(available_at, ?1), updated_at = ?1, lease_owner = NULL, lease_expires_at = NULL
 			WHERE status IN ('pending', 'running') AND effect_type IN (`+safe+`)`, now.UnixMilli())
@@ -137,3 +143,6 @@ func (s *Store) RecoverEffects(ctx context.Context, replaySafe []string, now tim
 		return err
 	})
 }
+
+// quoted is a list of effect types as SQL; they are constants of orch.
+func quoted(types []string) string { return "'" + strings.Join(types, "','") + "'" }

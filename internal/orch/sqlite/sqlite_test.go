@@ -183,7 +183,7 @@ func TestEffects(t *testing.T) {
 	get := func(c orch.Claim) *orch.Effect { t.Helper(); return must[*orch.Effect](t)(s.ClaimEffect(ctx, c)) }
 	due := func(after time.Duration) bool {
 		t.Helper()
-		return must[bool](t)(s.EffectsDue(ctx, "d", start.Add(after)))
+		return len(must[[]orch.DueEffect](t)(s.DueEffects(ctx, "d", start.Add(after)))) > 0
 	}
 	settle := func(e *orch.Effect, status string, after, available time.Duration) bool {
 		t.Helper()
