@@ -27,19 +27,21 @@ outside() {
 	trap 'leave' EXIT
 	mkdir -p "$scratch/bin" "$scratch/home" "$scratch/tmp"
 	(cd "$root" && go build -o "$scratch/bin/" ./cmd/replay-record ./cmd/replay-peer ./cmd/orch-run)
-	local place=$scratch enter=()
+	local place=$scratch enter=() packages=$cache
 	if [[ -n $driven ]]; then
 		# Always the same paths, whatever a provider makes of them, and a process
 		# namespace, with which everything ends.
 		place=/srv
-		enter=(unshare --mount --pid --fork --mount-proc sh -c 'mount --bind "$0" /srv && exec "$@"' "$scratch")
-		mkdir -p "$scratch/work" "$scratch/tap"
+		packages=/srv/home/.cache/replaypeer
+		mkdir -p "$scratch/work" "$scratch/tap" "$scratch/home/.cache/replaypeer"
+		enter=(unshare --mount --pid --fork --mount-proc
+			sh -c 'mount --bind "$1" /srv && mount --bind "$2" /srv/home/.cache/replaypeer && shift 2 && exec "$@"' sh "$scratch" "$cache")
 	fi
 	mkdir -p "$(dirname "$out")"
 	"$root/scripts/loopback.sh" "${enter[@]}" env -i \
 		HOME="$place/home" TMPDIR="$place/tmp" PATH="$place/bin:/usr/local/bin:/usr/bin:/bin" \
 		LANG=C.UTF-8 TZ=UTC SHELL=/bin/bash \
-		RECORD_SCRATCH="$place" REPLAYPEER_CACHE="$cache" \
+		RECORD_SCRATCH="$place" REPLAYPEER_CACHE="$packages" \
 		bash "${BASH_SOURCE[0]}" "$provider" "$scenario" "$out"
 	echo "record: $out" >&2
 }

@@ -19,11 +19,12 @@ type translator struct {
 	scrub  *scrubber
 	redact func(envelope.Direction, json.RawMessage) json.RawMessage
 
-	labels map[string]string   // open requests: direction and id to their label
-	open   map[string][]string // the same where frames carry no ids: direction to labels, oldest first
-	last   time.Time           // of the entry before
-	ended  bool                // the client's input
-	facts  map[string]string   // what Flavor.Probe told; the first word counts
+	labels  map[string]string   // open requests: direction and id to their label
+	open    map[string][]string // the same where frames carry no ids: direction to labels, oldest first
+	last    time.Time           // of the entry before
+	ended   bool                // the client's input
+	trimmed int                 // strings of the provider's own prose
+	facts   map[string]string   // what Flavor.Probe told; the first word counts
 }
 
 func newTranslator(o *Options, args []string) *translator {
@@ -125,6 +126,7 @@ func (t *translator) inbound(m message) []envelope.Entry {
 		if f.Kind == flavors.Notification && slices.Contains(t.flavor.Noise, f.Method) {
 			continue
 		}
+		f.Raw = t.trim(f)
 		entries = append(entries, &envelope.EmitInbound{
 			Label: t.label(envelope.In, f), Frame: t.clean(envelope.In, f.Raw), AfterMs: t.after(m.at),
 		})

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // role is a child process.
 func role(name string) {
 	name, arg, _ := strings.Cut(name, ":")
-	if len(os.Args) > 1 && name != "versioned" { // asked for a version
+	if len(os.Args) > 1 && name != "versioned" && name != "server" { // asked for a version
 		os.Exit(2)
 	}
 	switch name {
@@ -73,6 +73,8 @@ func role(name string) {
 		}
 		fmt.Println(`{"method":"ready"}`)
 		io.Copy(io.Discard, os.Stdin)
+	case "server":
+		server(arg)
 	case "recorder": // records a waiter into the file
 		os.Setenv("RECORD_ROLE", "waiter")
 		Stdio(context.Background(), Options{Path: arg, Flavor: flavors.Codex, Scenario: "crash"},

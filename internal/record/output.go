@@ -208,7 +208,7 @@ func (out *output) finish(o *Options, t *translator) (string, error) {
 	if out.err != nil {
 		return out.partial, fmt.Errorf("recording is incomplete, kept as %s: %w", out.partial, out.err)
 	}
-	out.meta.finish(t.facts, t.scrub.counts)
+	out.meta.finish(t.facts, t.withTrimmed(t.scrub.counts))
 	h := out.header
 	h.Metadata = out.meta.json()
 	h.Version = cmp.Or(out.meta.str("providerVersion"), unknown)

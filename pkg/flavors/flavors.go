@@ -175,6 +175,11 @@ type Flavor struct {
 	// nothing about the conversation.
 	Noise []string
 
+	// VendorText lists inbound places where a provider shows prose of its own:
+	// help texts and instructions. They are not ours to publish and say nothing
+	// about the conversation; a recorder puts a placeholder for the long ones.
+	VendorText []Place
+
 	// Label is what a recorder calls a notification; nil calls it by its
 	// method.
 	Label func(Frame) string

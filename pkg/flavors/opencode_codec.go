@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,18 +27,13 @@ var scopeInputs = []struct{ name, header string }{
 	{"workspace", "x-opencode-workspace"},
 }
 
-// Events of the server that are none of the conversation.
-const (
-	connected = "server.connected"
-	heartbeat = "server.heartbeat"
-)
-
 // openCodeCodec translates between HTTPMessages and logical frames.
 type openCodeCodec struct {
 	calls map[string]string // exchange to operation, until it is answered
 	// streams are the open event streams of each operation; several of one
 	// operation carry the same events, which are one frame each.
 	streams map[string][]string
+	seen    seenEvents
 	frame   [1]Frame
 }
 
@@ -296,40 +290,6 @@ func (c *openCodeCodec) answered(m *HTTPMessage) json.RawMessage {
 	return append(raw, '}')
 }
 
-// closed forgets a stream that has ended: the next one of its operation
-// carries the events.
-func (c *openCodeCodec) closed(id string) {
-	for name, ids := range c.streams {
-		c.streams[name] = slices.DeleteFunc(ids, func(open string) bool { return open == id })
-	}
-}
-
-// event is the logical frame of an event, unless it is the server's own or a
-// copy on a second stream of the operation.
-func (c *openCodeCodec) event(m *HTTPMessage) json.RawMessage {
-	kind, err := eventType(m.Event)
-	if err != nil || kind == connected || kind == heartbeat {
-		return nil
-	}
-	stream := ""
-	for name, ids := range c.streams {
-		for i, id := range ids {
-			switch {
-			case id != m.ID:
-			case i > 0:
-				return nil
-			default:
-				stream = name
-			}
-		}
-	}
-	raw := []byte(`{"type":"sdk.event",`)
-	if stream != "" && stream != "event.subscribe" {
-		raw = append(append(append(raw, `"stream":`...), quote(stream)...), ',')
-	}
-	return append(append(append(raw, `"event":`...), m.Event...), '}')
-}
-
 func (c *openCodeCodec) Encode(dst []byte, dir envelope.Direction, f Frame, id json.RawMessage) ([]byte, error) {
 	var m *HTTPMessage
 	var err error
@@ -535,36 +495,4 @@ func errorStatus(body []byte) int {
 		}
 	}
 	return 500
-}
-
-// What the peer says on its own has these ids: always the same.
-const (
-	connectedID = "evt_00000000000100000000000000"
-	heartbeatID = "evt_00000000000200000000000000"
-)
-
-// openStream opens an event stream of an operation.
-func openStream(name string) *HTTPMessage {
-	own := func(id, kind string) string {
-		e := `{"id":"` + id + `","type":"` + kind + `","properties":{}}`
-		if name == "global.event" {
-			e = `{"payload":` + e + `}`
-		}
-		return e
-	}
-	m := &HTTPMessage{Status: 200, Stream: name, Headers: []Header{{contentType, "text/event-stream"}}}
-	m.KeepAlive = "data: " + own(heartbeatID, heartbeat) + "\n\n"
-	m.Event = json.RawMessage(own(connectedID, connected))
-	if strings.HasPrefix(name, "v2.") {
-		m.KeepAlive = ": heartbeat\n\n"
-	}
-	return m
-}
-
-func encodeEvent(f Frame) *HTTPMessage {
-	return &HTTPMessage{
-		Event:   json.RawMessage(gjson.GetBytes(f.Raw, "event").Raw),
-		Stream:  gjson.GetBytes(f.Raw, "stream").String(),
-		Opening: f.Method == connected,
-	}
 }

@@ -1,6 +1,9 @@
 # How to run codex-acp, which puts ACP before Codex, against a scripted model.
 # Sourced by scripts/record.sh, which sets home, work, model_url and cache.
 
+# shellcheck source=codex.sh
+source "$(dirname "${BASH_SOURCE[0]}")/codex.sh" # for the catalog
+
 codex_acp_version=2.6.0
 codex_acp_codex_version=0.166.0 # which it starts
 
@@ -13,9 +16,11 @@ provider_install() {
 provider_setup() {
 	mkdir -p "$home/.codex"
 	echo 00000000-0000-4000-8000-000000000001 >"$home/.codex/installation_id"
+	codex_catalog
 	cat >"$home/.codex/config.toml" <<-TOML
-		model = "gpt-5.3-codex"
+		model = "scripted-model"
 		model_provider = "scripted"
+		model_catalog_json = "$home/.codex/models.json"
 		approval_policy = "on-request"
 		approvals_reviewer = "user"
 		sandbox_mode = "workspace-write"

@@ -19,7 +19,9 @@ provider_setup() {
 		  "general": {"disableAutoUpdate": true, "enableAutoUpdate": false},
 		  "privacy": {"usageStatisticsEnabled": false},
 		  "telemetry": {"enabled": false},
+		  "ui": {"enableFollowupSuggestions": false},
 		  "model": {"name": "scripted"},
+		  "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false},
 		  "tools": {"approvalMode": "default"}
 		}
 	JSON
