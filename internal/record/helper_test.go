@@ -75,6 +75,13 @@ func role(name string) {
 		io.Copy(io.Discard, os.Stdin)
 	case "server":
 		server(arg)
+	case "chatty":
+		chatty(arg)
+	case "recorder-of": // records another role into the file
+		file, role, _ := strings.Cut(arg, ":")
+		os.Setenv("RECORD_ROLE", role)
+		Stdio(context.Background(), Options{Path: file, Flavor: flavors.Codex, Scenario: "crash"},
+			proc.Config{Path: os.Args[0]}, Streams{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 	case "recorder": // records a waiter into the file
 		os.Setenv("RECORD_ROLE", "waiter")
 		Stdio(context.Background(), Options{Path: arg, Flavor: flavors.Codex, Scenario: "crash"},
