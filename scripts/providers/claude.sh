@@ -2,16 +2,17 @@
 # scripts/record.sh, which sets home, model_url and cache. The orchestrator
 # drives it, or, with CLIENT=vendor, the Agent SDK.
 
-claude_version=0.3.332 # of the Agent SDK and of its platform package, which is the binary 2.1.332
+claude_version=2.1.332
+claude_package=0.3.332 # of the Agent SDK, and of its platform package, which is that binary
 provider_orchestrated=1
 
 # provider_install puts the pinned binary into the cache, and the SDK where it
 # is the client. Neither is ever part of this repository.
 provider_install() {
-	npm_cached "$(claude_platform)-$claude_version" "@anthropic-ai/$(claude_platform)@$claude_version"
+	npm_cached "$(claude_platform)-$claude_package" "@anthropic-ai/$(claude_platform)@$claude_package"
 	if [[ ${CLIENT:-} == vendor ]]; then
-		npm_cached "claude-agent-sdk-$claude_version" --omit=optional --omit=peer --legacy-peer-deps \
-			"@anthropic-ai/claude-agent-sdk@$claude_version"
+		npm_cached "claude-agent-sdk-$claude_package" --omit=optional --omit=peer --legacy-peer-deps \
+			"@anthropic-ai/claude-agent-sdk@$claude_package"
 	fi
 }
 
@@ -24,7 +25,7 @@ claude_platform() {
 # model's. IS_SANDBOX lets root have full access.
 provider_setup() {
 	mkdir -p "$home/.claude"
-	command=("$cache/npm/$(claude_platform)-$claude_version/node_modules/@anthropic-ai/$(claude_platform)/claude")
+	command=("$cache/npm/$(claude_platform)-$claude_package/node_modules/@anthropic-ai/$(claude_platform)/claude")
 	env=(
 		"CLAUDE_CONFIG_DIR=$home/.claude"
 		"ANTHROPIC_BASE_URL=$model_url" ANTHROPIC_API_KEY=none
@@ -37,5 +38,5 @@ provider_setup() {
 # provider_driver sets how the recorder stands in, and who talks to it.
 provider_driver() {
 	tap=stdio
-	driver=(node "$root/scripts/drivers/claude.mjs" "$cache/npm/claude-agent-sdk-$claude_version/node_modules/@anthropic-ai/claude-agent-sdk")
+	driver=(node "$root/scripts/drivers/claude.mjs" "$cache/npm/claude-agent-sdk-$claude_package/node_modules/@anthropic-ai/claude-agent-sdk")
 }
