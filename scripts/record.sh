@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Records a scenario with the real provider against a scripted model, offline:
 #   scripts/record.sh PROVIDER SCENARIO [OUT]
+# or plays such a recording to the vendor's own client, and wants it to pass:
+#   scripts/record.sh --replay PROVIDER SCENARIO TRANSCRIPT
 #
 # The orchestrator of this repository has the conversation, or the vendor's own
 # client: with CLIENT=vendor, and where the orchestrator has no adapter. It
@@ -27,7 +29,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # outside has the network: it installs, builds, and starts the inside.
 outside() {
-	[[ -e $out ]] && die "$out exists: remove it first"
+	[[ -n $replay || ! -e $out ]] || die "$out exists: remove it first"
 	provider_install
 	local pair
 	for pair in ${INSTANCES:-}; do
@@ -53,9 +55,9 @@ outside() {
 		HOME="$place/home" TMPDIR="$place/tmp" PATH="$place/bin:/usr/local/bin:/usr/bin:/bin" \
 		LANG=C.UTF-8 TZ=UTC SHELL=/bin/bash \
 		RECORD_SCRATCH="$place" REPLAYPEER_CACHE="$packages" INSTANCES="${INSTANCES:-}" CLIENT="${CLIENT:-}" \
-		bash "${BASH_SOURCE[0]}" "$provider" "$scenario" "$out"
+		bash "${BASH_SOURCE[0]}" $replay "$provider" "$scenario" "$out"
 	[[ -e $out ]] || die "the recorder kept nothing: KEEP=1 and orch-run live --keep tell more"
-	echo "record: $out" >&2
+	echo "record: ${replay:+replayed }$out" >&2
 }
 
 leave() {
@@ -72,6 +74,10 @@ leave() {
 inside() {
 	home=$HOME
 	work=$RECORD_SCRATCH/work
+	if [[ -n $replay ]]; then
+		play
+		return
+	fi
 	coproc MODEL {
 		exec replay-record model --script "$script" --listen "127.0.0.1:$port" \
 			--log "$RECORD_SCRATCH/model.ndjson" --until-eof
@@ -105,15 +111,9 @@ inside() {
 # provider. Clients may give up the recorder before it has finished.
 drive() {
 	provider_driver
-	local fake=$RECORD_SCRATCH/tap/$provider
-	printf '#!/bin/sh\nexec env%s replay-record %s "$@"\n' "$(printf ' %q' "${env[@]}")" \
-		"$(printf '%q ' "$tap" --provider "$provider" --scenario "$scenario" -o "$out" \
-			--source scripted-model --workspace "$work" -- "${command[@]}")" >"$fake"
-	chmod +x "$fake"
-	cd "$work"
-	GIT_AUTHOR_DATE=2024-01-01T00:00:00Z GIT_COMMITTER_DATE=2024-01-01T00:00:00Z HOME=$work \
-		sh -c 'git init -q -b main && git -c user.name=recorder -c user.email=recorder@localhost commit -q --allow-empty -m start'
-	PATH=$RECORD_SCRATCH/tap:$PATH timeout 180 "${driver[@]}" "$root/transcripts/$scenario/scenario.yaml" "$fake" >&2 || die "the driver failed"
+	fake env "${env[@]}" replay-record "$tap" "${flags[@]}" --scenario "$scenario" -o "$out" \
+		--source scripted-model --workspace "$work" -- "${command[@]}"
+	client || die "the client failed"
 	local lock
 	lock=$(dirname "$out")/.$(basename "$out").lock
 	for _ in {1..200}; do
@@ -123,6 +123,38 @@ drive() {
 	[[ -e $out ]] || die "no transcript: $(echo "${out%.ndjson}".*)"
 }
 
+# play lets the same client talk to the transcript.
+play() {
+	provider_driver
+	fake replay-peer serve --report "$RECORD_SCRATCH/report/report.json" --workspace "$work" "$out" --
+	mkdir "$RECORD_SCRATCH/report"
+	client || echo "record: the client failed" >&2
+	for _ in {1..100}; do # the peer may outlive its client for a moment
+		! grep -q '"verdict":"running"' "$RECORD_SCRATCH/report/report.json" || sleep 0.1
+	done
+	replay-peer reports "$RECORD_SCRATCH/report" >&2
+}
+
+# fake makes a program with the name of the provider that runs a command.
+fake() {
+	printf '#!/bin/sh\nexec%s "$@"\n' "$(printf ' %q' "$@")" >"$RECORD_SCRATCH/tap/$name"
+	chmod +x "$RECORD_SCRATCH/tap/$name"
+}
+
+# client runs the vendor's client in a workspace that is always the same.
+client() {
+	cd "$work"
+	GIT_AUTHOR_DATE=2024-01-01T00:00:00Z GIT_COMMITTER_DATE=2024-01-01T00:00:00Z HOME=$work \
+		sh -c 'git init -q -b main && git -c user.name=recorder -c user.email=recorder@localhost commit -q --allow-empty -m start'
+	PATH=$RECORD_SCRATCH/tap:$PATH timeout 180 "${driver[@]}" "$root/transcripts/$scenario/scenario.yaml" "$RECORD_SCRATCH/tap/$name" >&2
+}
+
+replay=
+if [[ ${1:-} == --replay ]]; then
+	replay=--replay
+	shift
+	[[ $# -eq 3 ]] || die "usage: scripts/record.sh --replay PROVIDER SCENARIO TRANSCRIPT" 2
+fi
 [[ $# -eq 2 || $# -eq 3 ]] || die "usage: scripts/record.sh PROVIDER SCENARIO [OUT]" 2
 provider=$1 scenario=$2
 script=$root/transcripts/$scenario/model.$provider.yaml
@@ -139,6 +171,7 @@ use() {
 	# shellcheck source=providers/codex.sh
 	source "$recipe"
 }
+name=$provider flags=(--provider "$provider") # of the program, for the recorder
 use "$provider"
 driven=
 if declare -F provider_driver >/dev/null && [[ -z ${provider_orchestrated:-} || ${CLIENT:-} == vendor ]]; then

@@ -13,7 +13,7 @@ const { createOpencodeClient } = await import(new URL("client.js", base));
 const { createOpencodeServer } = await import(new URL("server.js", base));
 
 const print = (value) => console.log(JSON.stringify(value));
-const server = await createOpencodeServer({ port: 0 });
+const server = await createOpencodeServer({ port: 0, timeout: 60_000 });
 const client = createOpencodeClient({ baseUrl: server.url });
 
 // One spelling of the calls for both versions.
@@ -95,4 +95,5 @@ try {
   print({ swallowed: String(error) });
 } finally {
   server.close();
+  process.exit(0); // where its server dies, the SDK goes on trying to open its event stream
 }
