@@ -88,6 +88,9 @@ type ThreadOptions struct {
 	// AttemptID is the app id of the attempt that the thread is opened for;
 	// basis of the name of a thread that the client names. "" when there is none.
 	AttemptID string
+	// Head is the conversation head to resume at, as NativeThread had it; "" is
+	// the end of the conversation.
+	Head string
 }
 
 // NativeThread is a provider's own name of a thread.

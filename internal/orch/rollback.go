@@ -194,7 +194,7 @@ func (o *Orchestrator) takeBack(ctx context.Context, threadID string, r rollback
 	}
 	id := r.thread.NativeThreadRef.NativeID
 	if !ss.owns(id) {
-		if _, err := ss.agent.ResumeThread(ctx, id, options); err != nil {
+		if _, err := ss.agent.ResumeThread(ctx, id, r.thread.resumeAt(options)); err != nil {
 			return native, fmt.Errorf("resume thread: %w", err)
 		}
 		ss.own(id, threadID)

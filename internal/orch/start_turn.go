@@ -117,7 +117,7 @@ func (o *Orchestrator) openThread(ctx context.Context, ss *session, run Run, kno
 			return openedThread{native: NativeThread{ID: ref.NativeID}}, nil
 		}
 		if ss.source.capabilities.Resume {
-			native, err := ss.agent.ResumeThread(ctx, ref.NativeID, options)
+			native, err := ss.agent.ResumeThread(ctx, ref.NativeID, known.resumeAt(options))
 			if err == nil {
 				return openedThread{native: native}, nil
 			}
@@ -147,6 +147,14 @@ func (o *Orchestrator) openThread(ctx context.Context, ss *session, run Run, kno
 		return openedThread{}, fmt.Errorf("start thread: %w", err)
 	}
 	return openedThread{native: native, fresh: true}, nil
+}
+
+// resumeAt adds the head that a thread is resumed at.
+func (t ProviderThread) resumeAt(options ThreadOptions) ThreadOptions {
+	if t.NativeConversationHeadRef != nil {
+		options.Head = t.NativeConversationHeadRef.NativeID
+	}
+	return options
 }
 
 // putThreadOpened stores the provider thread that a run goes to, and what it

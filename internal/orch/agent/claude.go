@@ -118,8 +118,12 @@ func (s *claudeSession) StartThread(ctx context.Context, t orch.ThreadOptions) (
 
 func (s *claudeSession) ResumeThread(ctx context.Context, nativeID string, t orch.ThreadOptions) (orch.NativeThread, error) {
 	l := newClaudeLaunch(t)
-	l.resume = nativeID
-	return s.openThread(ctx, t.Cwd, nativeID, l)
+	l.resume, l.at = nativeID, t.Head
+	thread, err := s.openThread(ctx, t.Cwd, nativeID, l)
+	if err == nil && t.Head != "" {
+		s.facts.rolledBack()
+	}
+	return thread, err
 }
 
 func (s *claudeSession) ForkThread(ctx context.Context, nativeID, throughTurnID string, t orch.ThreadOptions) (orch.NativeThread, error) {
@@ -200,6 +204,9 @@ func (s *claudeSession) adjusted(ctx context.Context, in orch.TurnInput) (*claud
 	has, want := &p.launch, newClaudeLaunch(in.Options)
 	if want.effort != has.effort || want.mode != has.mode && want.mode == "bypassPermissions" {
 		want.resume = in.NativeThreadID
+		if s.facts.isRolledBack() {
+			want.at = has.at
+		}
 		if _, err := s.openThread(ctx, in.Options.Cwd, in.NativeThreadID, want); err != nil {
 			return nil, err
 		}

@@ -65,6 +65,12 @@ func (c *claudeFacts) rolledBack() {
 	c.moved = true
 }
 
+func (c *claudeFacts) isRolledBack() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.moved
+}
+
 // begin starts a turn with a message.
 func (c *claudeFacts) begin(turnID, prompt string) error {
 	c.mu.Lock()

@@ -87,6 +87,25 @@ func TestClaudeRollback(t *testing.T) {
 	}
 }
 
+// A thread that was rolled back and not used since is resumed where it stands.
+func TestClaudeResumeAtHead(t *testing.T) {
+	s := openClaude(t, claudeArgs+"bypassPermissions --resume=S --resume-session-at=h1\n"+claudeHello+prompted("attempt:1", "one", "")+claudeDone+"eof")
+	ctx := testContext(t)
+	options := claudeOptions
+	options.Head = "h1"
+	if _, err := s.ResumeThread(ctx, "S", options); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.StartTurn(ctx, claudeTurnInput("attempt:1", "one")); err != nil {
+		t.Fatal(err)
+	}
+	<-s.Events()
+	if e := <-s.Events(); e != (orch.HeadChanged{NativeThreadID: "S"}) {
+		t.Errorf("got %+v, want the head gone with the next turn", e)
+	}
+	endClaude(t, s)
+}
+
 // Settings that change between turns are said, or take a new process.
 func TestClaudeSettings(t *testing.T) {
 	thread := claudeID("session", "attempt:1")
