@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a command in a network namespace that has nothing but loopback, on a
-# host called "recorder", since providers tell the host's name:
+# host called "offline-box", since providers tell the host's name:
 #   scripts/loopback.sh CMD ARGS…
 set -euo pipefail
 user=()
@@ -8,4 +8,4 @@ if [[ $(id -u) != 0 ]]; then
 	user=(--map-root-user)
 fi
 exec unshare --net --uts "${user[@]}" -- \
-	sh -c 'ip link set lo up && hostname recorder && exec "$@"' sh "$@"
+	sh -c 'ip link set lo up && hostname offline-box && exec "$@"' sh "$@"

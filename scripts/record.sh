@@ -2,11 +2,17 @@
 # Records a scenario with the real provider against a scripted model, offline:
 #   scripts/record.sh PROVIDER SCENARIO [OUT]
 #
-# OUT is transcripts/SCENARIO/PROVIDER.ndjson by default and must not exist.
-# The provider is installed into ${REPLAYPEER_CACHE:-~/.cache/replaypeer} and
-# runs with a private home in a network namespace without any other network.
+# The orchestrator of this repository has the conversation, or the vendor's own
+# client: with CLIENT=vendor, and where the orchestrator has no adapter. It
+# sends the scenario's messages. OUT must not exist. By default it is
+# transcripts/SCENARIO/PROVIDER.ndjson, with the vendor's client
+# transcripts/recorded/PROVIDER/SCENARIO.ndjson. The provider is installed into
+# ${REPLAYPEER_CACHE:-~/.cache/replaypeer} and runs with a private home in a
+# network namespace without any other network.
 # A scenario of several provider instances wants INSTANCES="NAME=PROVIDER …" for
 # the others; they are recorded beside OUT, each to NAME.ndjson.
+# The model says what stands in model.PROVIDER.yaml, else in model.yaml: tools
+# have other names with every provider.
 # KEEP=1 keeps the scratch folder, with the log of what the model was asked.
 set -euo pipefail
 
@@ -32,11 +38,23 @@ outside() {
 	trap 'leave' EXIT
 	mkdir -p "$scratch/bin" "$scratch/home" "$scratch/tmp"
 	(cd "$root" && go build -o "$scratch/bin/" ./cmd/replay-record ./cmd/replay-peer ./cmd/orch-run)
-	"$root/scripts/loopback.sh" env -i \
-		HOME="$scratch/home" TMPDIR="$scratch/tmp" PATH="$scratch/bin:/usr/local/bin:/usr/bin:/bin" \
+	local place=$scratch enter=() packages=$cache
+	if [[ -n $driven ]]; then
+		# Always the same paths, whatever a provider makes of them, and a process
+		# namespace, with which everything ends.
+		place=/srv
+		packages=/srv/home/.cache/replaypeer
+		mkdir -p "$scratch/work" "$scratch/tap" "$scratch/home/.cache/replaypeer"
+		enter=(unshare --mount --pid --fork --mount-proc
+			sh -c 'mount --bind "$1" /srv && mount --bind "$2" /srv/home/.cache/replaypeer && shift 2 && exec "$@"' sh "$scratch" "$cache")
+	fi
+	mkdir -p "$(dirname "$out")"
+	"$root/scripts/loopback.sh" "${enter[@]}" env -i \
+		HOME="$place/home" TMPDIR="$place/tmp" PATH="$place/bin:/usr/local/bin:/usr/bin:/bin" \
 		LANG=C.UTF-8 TZ=UTC SHELL=/bin/bash \
-		RECORD_SCRATCH="$scratch" REPLAYPEER_CACHE="$cache" INSTANCES="${INSTANCES:-}" \
+		RECORD_SCRATCH="$place" REPLAYPEER_CACHE="$packages" INSTANCES="${INSTANCES:-}" CLIENT="${CLIENT:-}" \
 		bash "${BASH_SOURCE[0]}" "$provider" "$scenario" "$out"
+	[[ -e $out ]] || die "the recorder kept nothing: KEEP=1 and orch-run live --keep tell more"
 	echo "record: $out" >&2
 }
 
@@ -53,6 +71,7 @@ leave() {
 # inside has loopback only: it serves the model and runs the scenario.
 inside() {
 	home=$HOME
+	work=$RECORD_SCRATCH/work
 	coproc MODEL {
 		exec replay-record model --script "$script" --listen "127.0.0.1:$port" \
 			--log "$RECORD_SCRATCH/model.ndjson" --until-eof
@@ -68,7 +87,13 @@ inside() {
 	done
 	use "$provider"
 	provider_setup
-	unset RECORD_SCRATCH REPLAYPEER_CACHE INSTANCES
+	if [[ -n $driven ]]; then
+		drive || status=$?
+		exec {input}>&-
+		wait "$model" || die "the scripted model failed"
+		return "$status"
+	fi
+	unset RECORD_SCRATCH REPLAYPEER_CACHE INSTANCES CLIENT
 	env "${all[@]}" "${env[@]}" orch-run live "${others[@]}" --dir "$root/transcripts" --scenario "$scenario" --provider "$provider" \
 		--record "$out" --source scripted-model -- "${command[@]}" || status=$?
 	exec {input}>&-
@@ -76,12 +101,36 @@ inside() {
 	return "$status"
 }
 
+# drive lets the vendor's client talk to the recorder, which has the name of the
+# provider. Clients may give up the recorder before it has finished.
+drive() {
+	provider_driver
+	local fake=$RECORD_SCRATCH/tap/$provider
+	printf '#!/bin/sh\nexec env%s replay-record %s "$@"\n' "$(printf ' %q' "${env[@]}")" \
+		"$(printf '%q ' "$tap" --provider "$provider" --scenario "$scenario" -o "$out" \
+			--source scripted-model --workspace "$work" -- "${command[@]}")" >"$fake"
+	chmod +x "$fake"
+	cd "$work"
+	GIT_AUTHOR_DATE=2024-01-01T00:00:00Z GIT_COMMITTER_DATE=2024-01-01T00:00:00Z HOME=$work \
+		sh -c 'git init -q -b main && git -c user.name=recorder -c user.email=recorder@localhost commit -q --allow-empty -m start'
+	PATH=$RECORD_SCRATCH/tap:$PATH timeout 180 "${driver[@]}" "$root/transcripts/$scenario/scenario.yaml" "$fake" >&2 || die "the driver failed"
+	local lock
+	lock=$(dirname "$out")/.$(basename "$out").lock
+	for _ in {1..200}; do
+		[[ -e $lock ]] || break
+		sleep 0.1
+	done
+	[[ -e $out ]] || die "no transcript: $(echo "${out%.ndjson}".*)"
+}
+
 [[ $# -eq 2 || $# -eq 3 ]] || die "usage: scripts/record.sh PROVIDER SCENARIO [OUT]" 2
 provider=$1 scenario=$2
-out=$(realpath -m "${3:-$root/transcripts/$scenario/$provider.ndjson}")
-script=$root/transcripts/$scenario/model.yaml
+script=$root/transcripts/$scenario/model.$provider.yaml
+[[ -f $script ]] || script=$root/transcripts/$scenario/model.yaml
 cache=${REPLAYPEER_CACHE:-$HOME/.cache/replaypeer}
 [[ -f $script ]] || die "scenario $scenario has no model.yaml" 2
+# shellcheck source=npm.sh
+source "$root/scripts/npm.sh"
 
 # use takes a provider's recipe.
 use() {
@@ -91,6 +140,13 @@ use() {
 	source "$recipe"
 }
 use "$provider"
+driven=
+if declare -F provider_driver >/dev/null && [[ -z ${provider_orchestrated:-} || ${CLIENT:-} == vendor ]]; then
+	driven=1
+fi
+out=transcripts/$scenario/$provider.ndjson
+[[ -n $driven ]] && out=transcripts/recorded/$provider/$scenario.ndjson
+out=$(realpath -m "${3:-$root/$out}")
 
 if [[ -n ${RECORD_SCRATCH:-} ]]; then
 	inside

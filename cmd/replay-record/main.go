@@ -33,12 +33,14 @@ func replayRecord(args []string, stdin io.Reader, stdout, stderr *os.File, ended
 		Usage: "record a live provider",
 		UsageText: "replay-record stdio --provider P --scenario S -o FILE [flags] -- CMD ARGS…\n" +
 			"replay-record redact [-w] FILE…\n" +
+			"replay-record http --provider P --scenario S -o FILE [flags] -- CMD ARGS…\n" +
 			"replay-record check FILE…\n" +
 			"replay-record accept FILE… --report REPORT [--yes]\n" +
 			"replay-record model --script FILE [--listen ADDR]\n\n" +
 			"Example: replay-record stdio --provider codex --scenario simple -o simple.ndjson -- codex app-server",
 		Commands: []*cli.Command{
-			stdioCommand(context.Background(), stdout, ended), redactCommand(), checkCommand(), acceptCommand(), modelCommand(context.Background()),
+			stdioCommand(context.Background(), stdout, ended), httpCommand(context.Background(), stdout, ended), redactCommand(),
+			checkCommand(), acceptCommand(), modelCommand(context.Background()),
 		},
 	}
 	return tool.Main(app, args, stdin, stdout, stderr)

@@ -22,29 +22,38 @@ func stdioCommand(ctx context.Context, stdout *os.File, ended *proc.Exit) *cli.C
 		UsageText: "replay-record stdio --provider P --scenario S -o FILE [flags] -- CMD ARGS…\n\n" +
 			"Example: replay-record stdio --provider codex --scenario simple -o simple.ndjson -- codex app-server\n\n" +
 			"Returns the provider's exit code, or ends by its signal; 3 when the recording does not hold.",
-		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "provider", Usage: "provider that CMD is"},
-			&cli.StringFlag{Name: "protocol", Usage: "protocol it speaks; default the provider's usual one"},
-			&cli.StringFlag{Name: "scenario", Usage: "name of what is recorded"},
-			&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "transcript to write, which must not exist"},
-			&cli.StringFlag{Name: "model", Usage: "model for the metadata; default what the traffic tells"},
-			&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"},
-			&cli.StringFlag{Name: "workspace", Usage: "directory written as <workspace>; default the working directory"},
-			&cli.StringSliceFlag{Name: "metadata", Usage: "`KEY=VALUE` for the metadata, repeatable"},
-			&cli.BoolFlag{Name: "append", Usage: "add a further process to the transcript where it exists"},
-			&cli.BoolFlag{Name: "force", Usage: "replace the transcript where it exists"},
-		},
-		Action: func(c *cli.Context) error { return stdioAction(ctx, c, stdout, ended) },
+		Flags:  tapFlags(),
+		Action: func(c *cli.Context) error { return tapAction(ctx, c, flavors.Stdio, stdout, ended) },
 	}
 }
 
-func stdioAction(ctx context.Context, c *cli.Context, stdout *os.File, ended *proc.Exit) error {
-	o, err := stdioOptions(c)
+// tapFlags are the flags of the commands that stand in for a provider.
+func tapFlags() []cli.Flag {
+	return []cli.Flag{
+		&cli.StringFlag{Name: "provider", Usage: "provider that CMD is"},
+		&cli.StringFlag{Name: "protocol", Usage: "protocol it speaks; default the provider's usual one"},
+		&cli.StringFlag{Name: "scenario", Usage: "name of what is recorded"},
+		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "transcript to write, which must not exist"},
+		&cli.StringFlag{Name: "model", Usage: "model for the metadata; default what the traffic tells"},
+		&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"},
+		&cli.StringFlag{Name: "workspace", Usage: "directory written as <workspace>; default the working directory"},
+		&cli.StringSliceFlag{Name: "metadata", Usage: "`KEY=VALUE` for the metadata, repeatable"},
+		&cli.BoolFlag{Name: "append", Usage: "add a further process to the transcript where it exists"},
+		&cli.BoolFlag{Name: "force", Usage: "replace the transcript where it exists"},
+	}
+}
+
+func tapAction(ctx context.Context, c *cli.Context, transport flavors.Transport, stdout *os.File, ended *proc.Exit) error {
+	o, err := tapOptions(c, transport)
 	if err != nil {
 		return err
 	}
 	command := proc.Config{Path: c.Args().First(), Args: c.Args().Tail()}
-	res, err := record.Stdio(ctx, o, command, record.Streams{
+	tap := record.Stdio
+	if transport == flavors.HTTP {
+		tap = record.HTTP
+	}
+	res, err := tap(ctx, o, command, record.Streams{
 		Stdin: c.App.Reader, Stdout: stdout, Stderr: c.App.ErrWriter, Signals: proc.Signals,
 	})
 	*ended = res.Exit
@@ -61,7 +70,7 @@ func stdioAction(ctx context.Context, c *cli.Context, stdout *os.File, ended *pr
 	return nil
 }
 
-func stdioOptions(c *cli.Context) (record.Options, error) {
+func tapOptions(c *cli.Context, transport flavors.Transport) (record.Options, error) {
 	o := record.Options{
 		Path:      c.String("output"),
 		Provider:  c.String("provider"),
@@ -81,9 +90,9 @@ func stdioOptions(c *cli.Context) (record.Options, error) {
 	}
 	switch {
 	case o.Provider == "" || o.Scenario == "" || o.Path == "":
-		return o, tool.Usagef("stdio needs --provider, --scenario and -o")
+		return o, tool.Usagef("%s needs --provider, --scenario and -o", c.Command.Name)
 	case c.NArg() == 0:
-		return o, tool.Usagef("stdio needs the provider's command after --")
+		return o, tool.Usagef("%s needs the provider's command after --", c.Command.Name)
 	case o.Source != "live" && o.Source != "scripted-model":
 		return o, tool.Usagef("source %q: want live or scripted-model", o.Source)
 	case o.Force && o.Append:
@@ -93,8 +102,12 @@ func stdioOptions(c *cli.Context) (record.Options, error) {
 	if o.Flavor, err = flavorOf(o.Provider, c.String("protocol")); err != nil {
 		return o, err
 	}
-	if o.Flavor.Transport != flavors.Stdio {
+	switch {
+	case o.Flavor.Transport == transport:
+	case transport == flavors.Stdio:
 		return o, tool.Usagef("%s does not speak on stdin and stdout", o.Flavor.Protocol)
+	default:
+		return o, tool.Usagef("%s does not speak HTTP", o.Flavor.Protocol)
 	}
 	if o.Workspace == "" {
 		if o.Workspace, err = os.Getwd(); err != nil {

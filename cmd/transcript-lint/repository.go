@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -91,7 +92,7 @@ func pinnedVersions() map[string]string {
 	return versions
 }
 
-var release = regexp.MustCompile(`(?m)^\s*-?\s*release_gate:\s*\{?\s*label:\s*["']?([^"'\s,}]+)`)
+var release = regexp.MustCompile(`(?m)^\s*-?\s*release_gate:\s*\{?\s*label:\s*["']?([^"'\s,}]+)["']?(?:.*\bfor:\s*\[([^\]\n]*)\])?`)
 
 // scenarioGates reads at which labels the scenario beside a transcript holds
 // its replay.
@@ -101,7 +102,13 @@ func scenarioGates(file string) (gates []lint.Gate) {
 	if err != nil {
 		return nil
 	}
+	provider := strings.TrimSuffix(filepath.Base(file), ".ndjson")
 	for _, m := range release.FindAllSubmatch(b, -1) {
+		if others := string(m[2]); others != "" && !slices.Contains(strings.FieldsFunc(others, func(r rune) bool {
+			return strings.ContainsRune(", \"'", r)
+		}), provider) {
+			continue // there with other providers only
+		}
 		gates = append(gates, lint.Gate{Label: string(m[1]), From: scenario})
 	}
 	return gates

@@ -204,3 +204,24 @@ func TestMergeBack(t *testing.T) {
 		t.Errorf("stored text %q", p.Messages[4].Text)
 	}
 }
+
+// What was undone is not told to anybody.
+func TestHandoffLeavesOutWhatWasRolledBack(t *testing.T) {
+	r := twoProviders(t)
+	r.agent.capabilities.Rollback, r.agent.capabilities.RollbackReturnsHistory = true, true
+	r.start()
+	r.create("d")
+	for i := range 2 {
+		r.do(say("d", fmt.Sprint("c", i+1), fmt.Sprint("turn ", i+1)))
+		r.awaitRun("d", i+1, "completed")
+	}
+	p, _ := r.snapshot("d")
+	r.do(rollback(p, "b1", checkpointOf(p, 1, 1)))
+	r.awaitRun("d", 2, "rolled_back")
+	r.do(to("other", "c3", "three"))
+	r.awaitRun("d", 3, "completed")
+	want := "turn/start Context handoff (full_thread_summary):\nUser: turn 1\nAssistant: you said: turn 1\n\nUser message:\nthree"
+	if diff := cmp.Diff([]string{"open", "thread/start", want}, r.other.wire()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -3,7 +3,8 @@
 // A Command is planned on the Projection of its thread (plan.go) into events
 // and effects, which one transaction of the Store keeps together with the
 // receipt (commit.go). Workers carry the effects out (worker.go, start_turn.go,
-// capture.go): they open sessions of an Agent and give it turns. What the
+// control.go, capture.go, rollback.go): they open sessions of an Agent and give
+// it turns. What the
 // provider says comes back as ProviderEvents, one session at a time, and is
 // ingested into more events (session_ingest.go, ingest.go). The doc comment of
 // Orchestrator says in which order all this happens.

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,11 +20,12 @@ type translator struct {
 	redact *redact.Redactor
 	known  int // secrets it knew at the start
 
-	labels map[string]string   // open requests: direction and id to their label
-	open   map[string][]string // the same where frames carry no ids: direction to labels, oldest first
-	last   time.Time           // of the entry before
-	ended  bool                // the client's input
-	facts  map[string]string   // what Flavor.Probe told; the first word counts
+	labels  map[string]string   // open requests: direction and id to their label
+	open    map[string][]string // the same where frames carry no ids: direction to labels, oldest first
+	last    time.Time           // of the entry before
+	ended   bool                // the client's input
+	trimmed int                 // strings of the provider's own prose
+	facts   map[string]string   // what Flavor.Probe told; the first word counts
 }
 
 func newTranslator(o *Options, args []string, r *redact.Redactor) *translator {
@@ -52,8 +54,13 @@ func (t *translator) entries(m message) []envelope.Entry {
 		return t.outbound(m)
 	case clientEnd:
 		return t.endInput(m)
-	case fromStdout:
+	case fromStdout, fromServer:
 		return t.inbound(m)
+	case fromLog:
+		if _, ready := readyURL(t.flavor, m.line); ready {
+			return nil // the peer has its own
+		}
+		return []envelope.Entry{t.text(m, envelope.Stdout)}
 	case fromStderr:
 		return []envelope.Entry{t.text(m, envelope.Stderr)}
 	default:
@@ -118,6 +125,10 @@ func (t *translator) inbound(m message) []envelope.Entry {
 	entries := make([]envelope.Entry, 0, len(frames))
 	for _, f := range frames {
 		t.probe(envelope.In, f)
+		if f.Kind == flavors.Notification && slices.Contains(t.flavor.Noise, f.Method) {
+			continue
+		}
+		f.Raw = t.trim(f)
 		entries = append(entries, &envelope.EmitInbound{
 			Label: t.label(envelope.In, f), Frame: f.Raw, AfterMs: t.after(m.at),
 		})

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 // role is a child process.
 func role(name string) {
 	name, arg, _ := strings.Cut(name, ":")
-	if len(os.Args) > 1 && name != "versioned" { // asked for a version
+	if len(os.Args) > 1 && name != "versioned" && name != "server" { // asked for a version
 		os.Exit(2)
 	}
 	switch name {
@@ -75,6 +75,10 @@ func role(name string) {
 		io.Copy(io.Discard, os.Stdin)
 	case "script": // reads what it is sent, then writes what a file says
 		script(arg)
+	case "server":
+		server(arg)
+	case "chatty":
+		chatty(arg)
 	case "recorder-of": // records another role into the file
 		file, role, _ := strings.Cut(arg, ":")
 		os.Setenv("RECORD_ROLE", role)

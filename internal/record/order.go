@@ -25,7 +25,7 @@ type ticket struct {
 	at time.Time
 }
 
-// message is one line of one pipe, the end of the client's input, or the end
+// message is one line of one pipe, one HTTP message as the codec reads it, the end of the client's input, or the end
 // of the provider.
 type message struct {
 	from source
@@ -41,6 +41,8 @@ const (
 	fromClient source = iota
 	clientEnd         // its input has ended
 	fromStdout
+	fromServer // an answer or event of a provider that serves HTTP
+	fromLog    // its stdout
 	fromStderr
 	fromProcess // the end of the provider
 )

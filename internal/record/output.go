@@ -262,7 +262,7 @@ func (out *output) writeWhole(path string, t *translator) error {
 		defer again.Close()
 		entries, from = again, 0
 	}
-	out.meta.finish(t.facts, t.redact.Counts())
+	out.meta.finish(t.facts, t.withTrimmed(t.redact.Counts()))
 	h := out.header
 	sum, err := seal(entries, from, &h)
 	if err != nil {

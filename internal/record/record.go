@@ -1,5 +1,5 @@
 // Package record taps a live provider and writes a transcript of what went
-// over its pipes.
+// over its pipes, or over HTTP.
 //
 // Bytes pass through unmodified, and are forwarded before they are recorded.
 // What keeps the order right nevertheless is a ticket that each message takes
@@ -107,6 +107,11 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 //
 // A goroutine may go on reading Streams.Stdin after Stdio returned.
 func Stdio(ctx context.Context, o Options, command proc.Config, s Streams) (Result, error) {
+	return between(ctx, o, command, s, func(p *proc.Process, maxLine int) *tap { return startTap(p, s, maxLine) })
+}
+
+// between records what a tap sees of a provider that it starts.
+func between(ctx context.Context, o Options, command proc.Config, s Streams, start func(p *proc.Process, maxLine int) *tap) (Result, error) {
 	o.Provider = cmp.Or(o.Provider, o.Flavor.Providers[0])
 	o.Source = cmp.Or(o.Source, "live")
 	if o.MaxLine <= 0 {
@@ -125,7 +130,7 @@ func Stdio(ctx context.Context, o Options, command proc.Config, s Streams) (Resu
 		return Result{}, err
 	}
 	t := newTranslator(&o, command.Args, r)
-	tap := startTap(p, s, o.MaxLine)
+	tap := start(p, o.MaxLine)
 	written := make(chan struct{})
 	go func() {
 		defer close(written)

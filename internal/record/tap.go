@@ -58,7 +58,10 @@ func startTap(p *proc.Process, s Streams, maxLine int) *tap {
 // end, so does the other: the provider's pipe breaks and the client sees the
 // end, as they would without a tap.
 func (t *tap) drain(p *pump, client io.Closer) {
-	p.tap, p.src = t, p.file
+	p.tap = t
+	if p.src == nil {
+		p.src = p.file
+	}
 	t.pumps = append(t.pumps, p)
 	t.output.Go(func() {
 		p.run()

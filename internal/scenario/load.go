@@ -148,6 +148,13 @@ func (s *Scenario) check(doc *document) error {
 	}
 	keys := map[string]bool{}
 	held := map[string]bool{}
+	concern := func(line int, what string, providers []string) {
+		for _, p := range providers {
+			if _, ok := s.Providers[p]; !ok {
+				bad(line, "%s is for %q, which is no provider of the scenario", what, p)
+			}
+		}
+	}
 	assertions := func(as []Assertion) {
 		for _, a := range as {
 			if a.Snapshot != "" && (a.Thread != "" || a.Of != "") {
@@ -156,11 +163,7 @@ func (s *Scenario) check(doc *document) error {
 			if a.Snapshot != "" && !keys[a.Snapshot] {
 				bad(a.Line, "no step before captures a snapshot %q", a.Snapshot)
 			}
-			for _, p := range a.For {
-				if _, ok := s.Providers[p]; !ok {
-					bad(a.Line, "assertion is for %q, which is no provider of the scenario", p)
-				}
-			}
+			concern(a.Line, "assertion", a.For)
 			if _, err := regexp.Compile(anchored(a.Matches)); err != nil {
 				bad(a.Line, "%v", err)
 			}
@@ -178,6 +181,7 @@ func (s *Scenario) check(doc *document) error {
 			bad(step.Line, "gate %q is released twice", step.ReleaseGate.Label)
 		case step.ReleaseGate != nil:
 			held[step.ReleaseGate.Provider+" "+step.ReleaseGate.Label] = true
+			concern(step.Line, "gate", step.ReleaseGate.For)
 		case step.WriteFile != nil && !inWorkspace(step.WriteFile.Path):
 			bad(step.Line, "workspace file %q does not lie in the workspace", step.WriteFile.Path)
 		case step.Probe != nil:

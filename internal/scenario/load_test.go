@@ -141,19 +141,3 @@ func TestLacking(t *testing.T) {
 		t.Errorf("lacking %v", got)
 	}
 }
-
-// The scenario of two providers is ready for its recordings: it moves to
-// transcripts/ with them.
-func TestProviderSwitchReturnIsSound(t *testing.T) {
-	data, err := os.ReadFile("testdata/provider_switch_return.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sc, err := parse("provider_switch_return/scenario.yaml", data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if in := sc.Providers["codex"].Instances["claude"]; in.Provider != "claude" {
-		t.Errorf("instance: %+v", in)
-	}
-}

@@ -145,8 +145,14 @@ type Probe struct {
 
 // ReleaseGate lets the peer go on past a held label.
 type ReleaseGate struct {
-	Label    string `json:"label"`
-	Provider string `json:"provider"` // instance; "" means the main one
+	Label    string   `json:"label"`
+	Provider string   `json:"provider"` // instance; "" means the main one
+	For      []string `json:"for"`      // providers the scenario is played with; nil means all
+}
+
+// concerns tells whether the gate is there with a provider.
+func (g *ReleaseGate) concerns(provider string) bool {
+	return len(g.For) == 0 || slices.Contains(g.For, provider)
 }
 
 // Assertion is what one JSON path must hold. Exactly one operator is set.

@@ -50,6 +50,17 @@ var ACP = &Flavor{
 		Key: []string{"params.sessionId", "params.update.sessionUpdate"},
 	}},
 	Threads: acpThreads,
+	VendorText: []Place{
+		{envelope.In, "session/update", "params.update.availableCommands.*.description"},
+		{envelope.In, "session/update", "params.update.availableCommands.*.input.hint"},
+		{envelope.In, "session/update", "params.update.availableCommands.*._meta.argumentHint"},
+		{envelope.In, "session/update", "params.update._meta.availableSkillDetails.*.description"},
+		{envelope.In, "session/update", "params.update._meta.availableSkillDetails.*.body"},
+		{envelope.In, "*", "result.models.availableModels.*.description"},
+		{envelope.In, "*", "result.modes.availableModes.*.description"},
+		{envelope.In, "*", "result.configOptions.*.description"},
+		{envelope.In, "*", "result.configOptions.*.options.*.description"},
+	},
 	Volatile: []Place{
 		{envelope.In, "*", "id"}, // a UUID with some agents
 		{envelope.In, "*", "**.sessionId"},
@@ -64,7 +75,7 @@ var ACP = &Flavor{
 		{envelope.In, "*", "**.totalDurationMs"},
 		{envelope.In, "*", "**.qwen.session.recordId"},
 		{envelope.In, "*", "**.qwenTranscript"},
-		{envelope.In, "*", "**.branchPoint"},
+		{envelope.In, "*", "**.qwen.branchPoint"},
 		{envelope.In, "*", "**.turnId"},
 		{envelope.In, "*", "**.sourceTurnId"},
 		{envelope.In, "*", "**.promptId"},

@@ -136,6 +136,10 @@ type Flavor struct {
 	// something else. HTTP only.
 	Address func(args []string) (string, error)
 
+	// Serve returns the provider's arguments, changed so that it serves on a
+	// loopback address with a port of its own choice. HTTP only.
+	Serve func(args []string) []string
+
 	// Ready is the line, with %s for the URL, that tells on stdout that the
 	// provider serves. HTTP only.
 	Ready string
@@ -174,6 +178,16 @@ type Flavor struct {
 	// VersionLine is what the binary then prints, with %s for the version;
 	// "" means the version alone.
 	VersionLine string
+
+	// Noise lists the methods of notifications that a recorder leaves out: the
+	// provider's housekeeping, which differs from start to start and says
+	// nothing about the conversation.
+	Noise []string
+
+	// VendorText lists inbound places where a provider shows prose of its own:
+	// help texts and instructions. They are not ours to publish and say nothing
+	// about the conversation; a recorder puts a placeholder for the long ones.
+	VendorText []Place
 
 	// Label is what a recorder calls a notification; nil calls it by its
 	// method.

@@ -11,13 +11,14 @@ import (
 )
 
 // HTTPMessage is what the codec of an HTTP flavor takes and gives as a wire
-// message: a request (Method is set), the answer to one (Status is set), or
-// one event of an event stream (Event alone is set). As JSON:
+// message: a request (Method is set), the answer to one (Status is set), one
+// event of an event stream (Event alone is set), or its end. As JSON:
 //
 //	{"id":"3","method":"POST","path":"/session/ses_1/abort","headers":{"x-opencode-directory":"%2Fp"}}
 //	{"id":"3","status":200,"headers":{"content-type":"application/json"},"body":true}
 //	{"id":"1","status":200,"stream":"event.subscribe"}
 //	{"id":"1","event":{"type":"session.idle","properties":{}}}
+//	{"id":"1","ended":true}
 type HTTPMessage struct {
 	// ID numbers the exchange: a driver gives each request one, an integer,
 	// and answers and events carry it. Events that a peer sends have none:
@@ -44,6 +45,9 @@ type HTTPMessage struct {
 	// Opening marks an event of the kind that every stream begins with: a
 	// stream that has begun does not get it again.
 	Opening bool
+	// Ended is the end of the event stream that the exchange is. It stands
+	// alone beside ID, and only a recorder says it.
+	Ended bool
 	// KeepAlive is what a silent stream says from time to time, as it goes on
 	// the wire.
 	KeepAlive string
@@ -100,6 +104,9 @@ func (m *HTTPMessage) Append(dst []byte) []byte {
 	if m.Opening {
 		member("opening", []byte("true"))
 	}
+	if m.Ended {
+		member("ended", []byte("true"))
+	}
 	text("keepAlive", m.KeepAlive)
 	return append(dst, '}')
 }
@@ -142,6 +149,8 @@ func ParseHTTPMessage(wire []byte) (HTTPMessage, error) {
 			m.Event = value
 		case "opening":
 			m.Opening = string(value) == "true"
+		case "ended":
+			m.Ended = string(value) == "true"
 		case "headers":
 			return m.parseHeaders(value)
 		default:

@@ -31,9 +31,12 @@ var OpenCode = &Flavor{
 	Unordered:   true,
 	Refusal:     refuseOpenCode,
 	Address:     openCodeAddress,
+	Serve:       openCodeServe,
 	Ready:       "opencode server listening on %s",
 	VersionArgs: []string{"--version"},
 	Probe:       probeOpenCode,
+	// Plugins load with the first request that needs them, one event each.
+	Noise: []string{"plugin.added", "catalog.updated", "reference.updated", "integration.updated"},
 	Chosen: []Place{
 		{envelope.Out, "session.prompt", "input.messageID"},
 		{envelope.Out, "session.promptAsync", "input.messageID"},
@@ -244,6 +247,26 @@ func openCodeAddress(args []string) (string, error) {
 		host = "[" + host + "]"
 	}
 	return host + ":" + port, nil
+}
+
+// openCodeServe takes the address out of the arguments.
+func openCodeServe(args []string) []string {
+	var list []string
+	for i := 0; i < len(args); i++ {
+		name, _, inline := strings.Cut(args[i], "=")
+		switch name {
+		case "--hostname", "--port":
+			if !inline {
+				i++ // its value
+			}
+		default:
+			list = append(list, args[i])
+		}
+	}
+	if len(args) == 0 {
+		list = append(list, "serve")
+	}
+	return append(list, "--hostname=127.0.0.1", "--port=0")
 }
 
 // probeOpenCode takes the version from a session and the model from the

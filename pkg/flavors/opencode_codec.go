@@ -27,18 +27,13 @@ var scopeInputs = []struct{ name, header string }{
 	{"workspace", "x-opencode-workspace"},
 }
 
-// Events of the server that are none of the conversation.
-const (
-	connected = "server.connected"
-	heartbeat = "server.heartbeat"
-)
-
 // openCodeCodec translates between HTTPMessages and logical frames.
 type openCodeCodec struct {
 	calls map[string]string // exchange to operation, until it is answered
 	// streams are the open event streams of each operation; several of one
 	// operation carry the same events, which are one frame each.
 	streams map[string][]string
+	seen    seenEvents
 	frame   [1]Frame
 }
 
@@ -61,6 +56,8 @@ func (c *openCodeCodec) Decode(dir envelope.Direction, wire []byte) ([]Frame, er
 		raw, err = c.call(&m)
 	case m.Status != 0:
 		raw = c.answered(&m)
+	case m.Ended:
+		c.closed(m.ID)
 	default:
 		raw = c.event(&m)
 	}
@@ -291,30 +288,4 @@ func (c *openCodeCodec) answered(m *HTTPMessage) json.RawMessage {
 	}
 	raw = append(append(raw, `,"`+member+`":`...), value...)
 	return append(raw, '}')
-}
-
-// event is the logical frame of an event, unless it is the server's own or a
-// copy on a second stream of the operation.
-func (c *openCodeCodec) event(m *HTTPMessage) json.RawMessage {
-	kind, err := eventType(m.Event)
-	if err != nil || kind == connected || kind == heartbeat {
-		return nil
-	}
-	stream := ""
-	for name, ids := range c.streams {
-		for i, id := range ids {
-			switch {
-			case id != m.ID:
-			case i > 0:
-				return nil
-			default:
-				stream = name
-			}
-		}
-	}
-	raw := []byte(`{"type":"sdk.event",`)
-	if stream != "" && stream != "event.subscribe" {
-		raw = append(append(append(raw, `"stream":`...), quote(stream)...), ',')
-	}
-	return append(append(append(raw, `"event":`...), m.Event...), '}')
 }

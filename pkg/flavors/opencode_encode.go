@@ -217,35 +217,3 @@ func errorStatus(body []byte) int {
 	}
 	return 500
 }
-
-// What the peer says on its own has these ids: always the same.
-const (
-	connectedID = "evt_00000000000100000000000000"
-	heartbeatID = "evt_00000000000200000000000000"
-)
-
-// openStream opens an event stream of an operation.
-func openStream(name string) *HTTPMessage {
-	own := func(id, kind string) string {
-		e := `{"id":"` + id + `","type":"` + kind + `","properties":{}}`
-		if name == "global.event" {
-			e = `{"payload":` + e + `}`
-		}
-		return e
-	}
-	m := &HTTPMessage{Status: 200, Stream: name, Headers: []Header{{contentType, "text/event-stream"}}}
-	m.KeepAlive = "data: " + own(heartbeatID, heartbeat) + "\n\n"
-	m.Event = json.RawMessage(own(connectedID, connected))
-	if strings.HasPrefix(name, "v2.") {
-		m.KeepAlive = ": heartbeat\n\n"
-	}
-	return m
-}
-
-func encodeEvent(f Frame) *HTTPMessage {
-	return &HTTPMessage{
-		Event:   json.RawMessage(gjson.GetBytes(f.Raw, "event").Raw),
-		Stream:  gjson.GetBytes(f.Raw, "stream").String(),
-		Opening: f.Method == connected,
-	}
-}

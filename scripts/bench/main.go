@@ -1,5 +1,6 @@
 // Command bench measures replay-peer against a bare Go child that echoes
-// lines, in one run, and prints the ratios. It makes its own transcripts.
+// lines, and the recorder's tap around that child, in one run, and prints the
+// ratios. It makes its own transcripts.
 package main
 
 import (
@@ -12,8 +13,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -23,12 +26,13 @@ func main() {
 		return
 	}
 	peer := flag.String("peer", "replay-peer", "the replay-peer binary")
+	record := flag.String("record", "replay-record", "the replay-record binary")
 	frames := flag.Int("frames", 300000, "outbound frames of the pipelined run")
 	trips := flag.Int("trips", 20000, "round trips of the lock-step run")
 	starts := flag.Int("starts", 40, "process starts")
 	big := flag.Int64("big", 1<<30, "size of the large transcript, in bytes; 0 skips it")
 	flag.Parse()
-	b := &bench{peer: *peer}
+	b := &bench{peer: *peer, record: *record}
 	var err error
 	if b.dir, err = os.MkdirTemp("", "replay-bench-"); err != nil {
 		fail(err)
@@ -41,12 +45,13 @@ func main() {
 	b.coldStart(*starts)
 	b.pipelined(*frames)
 	b.lockStep(*trips)
+	b.tap(*trips)
 	if *big > 0 {
 		b.large(*big)
 	}
 }
 
-type bench struct{ peer, self, dir string }
+type bench struct{ peer, record, self, dir string }
 
 // echo answers every line with the same line, flushed one by one.
 func echo(r io.Reader, w io.Writer) {
@@ -234,6 +239,44 @@ func (b *bench) lockStep(n int) {
 	peer, bare := run(b.peer, "serve", path), run(b.self, "echo")
 	fmt.Printf("lock-step round trip p50: peer %.1f µs, echo %.1f µs, ratio %.2f (target ≤ 2.5)\n",
 		float64(peer)/1e3, float64(bare)/1e3, float64(peer)/float64(bare))
+}
+
+// tap measures what the recorder adds to a frame. A round trip passes it twice.
+func (b *bench) tap(n int) {
+	bare := start(b.self, "echo")
+	tapped := start(b.record, "stdio", "--provider", "codex", "--scenario", "bench", "-o", filepath.Join(b.dir, "tap.ndjson"), "--", b.self, "echo")
+	line := func(i int) []byte {
+		return []byte(strings.Replace(request(i), fmt.Sprintf(`{"id":%d,`, i), "{", 1) + "\n")
+	}
+	for i := range 200 { // started and warm
+		bare.trip(line(i))
+		tapped.trip(line(i))
+	}
+	var without, with []time.Duration
+	for i := range n { // alternating, so that both see the same machine
+		l := line(i)
+		t := time.Now()
+		bare.trip(l)
+		between := time.Now()
+		tapped.trip(l)
+		without, with = append(without, between.Sub(t)), append(with, time.Since(between))
+	}
+	bare.end()
+	tapped.end()
+	for _, p := range []int{50, 99} {
+		w, o := percentile(with, p), percentile(without, p)
+		target := ""
+		if p == 99 {
+			target = " (target ≤ 200 µs)"
+		}
+		fmt.Printf("recorder, lock-step round trip p%d: tapped %.1f µs, bare %.1f µs, ratio %.2f; added per frame %.1f µs%s\n",
+			p, float64(w)/1e3, float64(o)/1e3, float64(w)/float64(o), float64(w-o)/2e3, target)
+	}
+}
+
+func percentile(list []time.Duration, p int) time.Duration {
+	s := slices.Sorted(slices.Values(list))
+	return s[min(len(s)*p/100, len(s)-1)]
 }
 
 func (b *bench) large(size int64) {

@@ -1,21 +1,18 @@
 # How to run Claude Code against a scripted model. Sourced by
-# scripts/record.sh, which sets home, model_url and cache.
+# scripts/record.sh, which sets home, model_url and cache. The orchestrator
+# drives it, or, with CLIENT=vendor, the Agent SDK.
 
-claude_version=0.3.332 # of the Agent SDK's platform package, which is the binary 2.1.332
+claude_version=2.1.332
+claude_package=0.3.332 # of the Agent SDK, and of its platform package, which is that binary
+provider_orchestrated=1
 
-# provider_install puts the pinned binary into the cache. It is never part of
-# this repository.
+# provider_install puts the pinned binary into the cache, and the SDK where it
+# is the client. Neither is ever part of this repository.
 provider_install() {
-	local dir
-	dir=$cache/npm/$(claude_platform)-$claude_version
-	if [[ ! -x $(claude_binary) ]]; then
-		echo "record: installing @anthropic-ai/$(claude_platform)@$claude_version" >&2
-		npm install --prefix "$dir" --ignore-scripts --no-audit --no-fund \
-			"@anthropic-ai/$(claude_platform)@$claude_version" >&2
-		[[ -x $(claude_binary) ]] || {
-			echo "record: no claude binary below $dir" >&2
-			return 1
-		}
+	npm_cached "$(claude_platform)-$claude_package" "@anthropic-ai/$(claude_platform)@$claude_package"
+	if [[ ${CLIENT:-} == vendor ]]; then
+		npm_cached "claude-agent-sdk-$claude_package" --omit=optional --omit=peer --legacy-peer-deps \
+			"@anthropic-ai/claude-agent-sdk@$claude_package"
 	fi
 }
 
@@ -23,16 +20,12 @@ claude_platform() {
 	echo "claude-agent-sdk-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')"
 }
 
-claude_binary() {
-	echo "$cache/npm/$(claude_platform)-$claude_version/node_modules/@anthropic-ai/$(claude_platform)/claude"
-}
-
-# provider_setup sets command and env; the orchestrator brings the arguments.
-# What a user's folders would add is switched off, and so is all traffic but
-# the model's. IS_SANDBOX lets root have full access.
+# provider_setup sets command and env; the client brings the arguments. What a
+# user's folders would add is switched off, and so is all traffic but the
+# model's. IS_SANDBOX lets root have full access.
 provider_setup() {
 	mkdir -p "$home/.claude"
-	command=("$(claude_binary)")
+	command=("$cache/npm/$(claude_platform)-$claude_package/node_modules/@anthropic-ai/$(claude_platform)/claude")
 	env=(
 		"CLAUDE_CONFIG_DIR=$home/.claude"
 		"ANTHROPIC_BASE_URL=$model_url" ANTHROPIC_API_KEY=none
@@ -40,4 +33,10 @@ provider_setup() {
 		CLAUDE_CODE_DISABLE_AUTO_MEMORY=1 CLAUDE_CODE_DISABLE_BUNDLED_SKILLS=1
 		IS_SANDBOX=1
 	)
+}
+
+# provider_driver sets how the recorder stands in, and who talks to it.
+provider_driver() {
+	tap=stdio
+	driver=(node "$root/scripts/drivers/claude.mjs" "$cache/npm/claude-agent-sdk-$claude_package/node_modules/@anthropic-ai/claude-agent-sdk")
 }

@@ -25,14 +25,8 @@ codex_binary() {
 	return 1
 }
 
-# provider_setup writes the configuration and sets command and env. A fixed
-# installation id, an own model catalog and no plugins keep recordings alike
-# and offline.
-provider_setup() {
-	local binary
-	binary=$(codex_binary "$cache/npm/codex-$codex_version")
-	mkdir -p "$home/.codex"
-	echo 00000000-0000-4000-8000-000000000001 >"$home/.codex/installation_id"
+# codex_catalog writes a catalog with one model.
+codex_catalog() {
 	cat >"$home/.codex/models.json" <<-'JSON'
 		{"models": [{
 		  "slug": "scripted-model",
@@ -53,6 +47,17 @@ provider_setup() {
 		  "context_window": 100000
 		}]}
 	JSON
+}
+
+# provider_setup writes the configuration and sets command and env. A fixed
+# installation id, an own model catalog and no plugins keep recordings alike
+# and offline.
+provider_setup() {
+	local binary
+	binary=$(codex_binary "$cache/npm/codex-$codex_version")
+	mkdir -p "$home/.codex"
+	echo 00000000-0000-4000-8000-000000000001 >"$home/.codex/installation_id"
+	codex_catalog
 	cat >"$home/.codex/config.toml" <<-TOML
 		model = "scripted-model"
 		model_provider = "scripted"

@@ -126,10 +126,11 @@ func (c *claudeFacts) agentReturned(call string, m, block gjson.Result) bool {
 
 // report takes a subagent's words out of the frame that the provider puts
 // around them for the model.
-func report(text string) string {
-	const begin, end = "The report follows:\n", "\nagentId: "
-	if !strings.HasPrefix(text, "[Subagent hand-back]") {
-		return text
+func report(whole string) string {
+	const frame, begin, end = "[Subagent hand-back]", "The report follows:\n", "\nagentId: "
+	_, text, ok := strings.Cut(whole, frame)
+	if !ok {
+		return whole
 	}
 	if _, rest, ok := strings.Cut(text, begin); ok {
 		text = rest

@@ -142,6 +142,8 @@ func (c *claudeFacts) toolResults(m gjson.Result) {
 		switch {
 		case tool.declined:
 			tool.last.Status = "cancelled"
+		case failed && t.interrupting:
+			tool.last.Status = "interrupted"
 		case failed:
 			tool.last.Status = "failed"
 		default:

@@ -36,8 +36,18 @@ func TestMain(m *testing.M) {
 //	stderr TEXT   writes a line on stderr
 //	eof           reads until stdin ends
 //	exit N        exits
+//	args TEXT     wants its arguments to be TEXT
+//
+// In place of one script for every start there may be FILE.1, FILE.2, …, one
+// for each.
 func playScript(file string) int {
 	data, err := os.ReadFile(file)
+	for n := 1; os.IsNotExist(err) && n < 10; n++ {
+		numbered := fmt.Sprintf("%s.%d", file, n)
+		if data, err = os.ReadFile(numbered); err == nil {
+			err = os.Remove(numbered)
+		}
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
@@ -63,6 +73,11 @@ func playScript(file string) int {
 			count, text, _ := strings.Cut(rest, " ")
 			n, _ := strconv.Atoi(count)
 			fmt.Printf(text+"\n", strings.Repeat("x", n))
+		case "args":
+			if got := strings.Join(os.Args[1:], " "); got != rest {
+				fmt.Fprintf(os.Stderr, "arguments mismatch\n want %s\n got  %s\n", rest, got)
+				return 97
+			}
 		case "stderr":
 			fmt.Fprintln(os.Stderr, rest)
 		case "eof":
