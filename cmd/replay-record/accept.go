@@ -158,7 +158,8 @@ func flagsAfter(c *cli.Context) (acceptArgs, error) {
 	return a, nil
 }
 
-// under lists files: path itself, or what a folder holds with the ending.
+// under lists files: path itself, or what a folder holds with the ending,
+// hidden ones left out.
 func under(path, ending string) (files []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -168,10 +169,15 @@ func under(path, ending string) (files []string, err error) {
 		return []string{path}, nil
 	}
 	err = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.HasSuffix(p, ending) {
+		switch {
+		case err != nil || p == path:
+			return err
+		case strings.HasPrefix(d.Name(), ".") && d.IsDir():
+			return fs.SkipDir
+		case !strings.HasPrefix(d.Name(), ".") && !d.IsDir() && strings.HasSuffix(p, ending):
 			files = append(files, p)
 		}
-		return err
+		return nil
 	})
 	if err == nil && len(files) == 0 {
 		err = tool.Usagef("no *%s in %s", ending, path)

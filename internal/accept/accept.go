@@ -79,8 +79,8 @@ func Make(files map[string][]byte, reports []Report, o Options) (*Plan, error) {
 		p.files = append(p.files, f)
 	}
 	for _, r := range reports {
-		if r.Verdict == replay.Passed {
-			continue
+		if r.Verdict == replay.Passed || r.Failure != nil && (r.Failure.Reason == "launch" || r.Failure.Reason == "state") {
+			continue // the latter two tell that an earlier launch failed
 		}
 		if why := p.report(r, o); why != "" {
 			p.Refused = append(p.Refused, Refusal{r.File, why})

@@ -150,8 +150,13 @@ func checkEarlyName(c *run, found report) checker {
 	first := map[string]int{}
 	return checker{
 		entry: func(s *step) {
-			if s.frame == nil {
+			if s.frame == nil || len(c.flavor.References) == 0 {
 				return
+			}
+			if len(said) > mostSeen {
+				clear(said) // memory is bounded; what was said long ago is no longer known
+				clear(early)
+				order = nil
 			}
 			if s.dir == envelope.Out {
 				eachText(c.flavor.References, s, func(id, path string) {

@@ -19,6 +19,16 @@ var (
 	plainHost   = regexp.MustCompile(`(?i)^(?:localhost|127\.|::1|0\.0\.0\.0|recorder|host|hostname|redacted|example|test|api\.|www\.)|[<\s]|\.(?:com|org|net|dev|io|ai)$`)
 )
 
+// personal are the words of which a machine's usual name has one.
+var personal = newKeywords([]string{"-macbook", "-mbp", "-imac", "-mac", "-laptop", "-desktop", "-thinkpad", "-pc"})
+
+// hit says whether a text holds one of the words.
+func (k *keywords) hit(text string) bool {
+	found := false
+	k.each(text, func(int32, int) { found = true })
+	return found
+}
+
 func checkEmail(_ *run, found report) checker {
 	told := map[string]bool{}
 	return checker{text: func(t *text) {
@@ -57,7 +67,7 @@ func checkHost(_ *run, found report) checker {
 				tell(m[1])
 			}
 		}
-		if strings.IndexByte(t.body, '-') >= 0 {
+		if strings.IndexByte(t.body, '-') >= 0 && personal.hit(t.body) {
 			for _, m := range personsMac.FindAllString(t.body, -1) {
 				tell(m)
 			}
