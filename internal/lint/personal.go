@@ -14,7 +14,7 @@ var (
 
 	privateHost = regexp.MustCompile(`(?i)\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:local|lan|internal|corp|intranet|home\.arpa)\b(?:[^a-z0-9_./(-]|$)`)
 	privateIP   = regexp.MustCompile(`(?:^|[^0-9.])((?:10\.\d{1,3}|192\.168|172\.(?:1[6-9]|2\d|3[01]))\.\d{1,3}\.\d{1,3})(?:$|[^0-9.])`)
-	personsMac  = regexp.MustCompile(`(?i)\b[a-z]+s?-(?:macbook|mbp|imac|mac-?mini|laptop|desktop|thinkpad|pc)(?:-[a-z0-9-]+)?\b`)
+	personsMac  = regexp.MustCompile(`(?i)\b(?:[a-z]+s?-(?:macbook|mbp|imac|mac-?mini)|[a-z]+s-(?:laptop|desktop|thinkpad|pc))(?:-[a-z0-9-]+)?\b`)
 	hostKey     = regexp.MustCompile(`(?i)^(?:serverName|host_?name|machine_?name|computer_?name|node_?name)$`)
 	plainHost   = regexp.MustCompile(`(?i)^(?:localhost|127\.|::1|0\.0\.0\.0|recorder|host|hostname|redacted|example|test|api\.|www\.)|[<\s]|\.(?:com|org|net|dev|io|ai)$`)
 )

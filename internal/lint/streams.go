@@ -1,0 +1,83 @@
+package lint
+
+import (
+	"hash/maphash"
+	"strings"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+)
+
+// stream is a text that comes in pieces.
+type stream struct {
+	line   int // of the first piece that is held
+	path   string
+	key    string
+	buf    []byte
+	pieces int
+}
+
+// pieces adds the pieces of streams that a frame holds.
+func (x *texts) pieces(s *step) {
+	e, ok := s.entry.(*envelope.EmitInbound)
+	if !ok {
+		return
+	}
+	if e.Channel == envelope.Stderr || e.Channel == envelope.Stdout {
+		x.piece(maphash.String(x.seed, string(e.Channel)), s.line, "frame", "", s.raw)
+		return
+	}
+	if s.frame == nil {
+		return
+	}
+	for i := range x.flavor.Streams {
+		p := &x.flavor.Streams[i]
+		for _, at := range p.Spans(s.dir, *s.frame) {
+			if s.raw[at[0]] == '"' {
+				id := maphash.String(x.seed, p.Path+"\x00"+p.Name(*s.frame))
+				x.piece(id, s.line, "frame."+p.Path, p.Path[strings.LastIndexByte(p.Path, '.')+1:], s.raw[at[0]:at[1]])
+			}
+		}
+	}
+}
+
+func (x *texts) piece(id uint64, line int, path, key string, quoted []byte) {
+	st := x.streams[id]
+	if st == nil {
+		if len(x.order) >= mostStreams {
+			x.cut(x.streams[x.order[0]], 0)
+			delete(x.streams, x.order[0])
+			x.order = x.order[1:]
+		}
+		st = &stream{line: line, path: path, key: key}
+		x.streams[id] = st
+		x.order = append(x.order, id)
+	}
+	st.pieces++
+	st.buf = append(st.buf, envelope.Unquote(quoted)...)
+	if len(st.buf) > mostStream {
+		x.cut(st, keepStream)
+		st.line = line
+	}
+}
+
+// cut shows what a stream holds and keeps its end. One piece alone has been
+// shown as a string.
+func (x *texts) cut(st *stream, keep int) {
+	if st.pieces > 1 {
+		x.unwrap(&text{line: st.line, body: string(st.buf), key: st.key, root: st.path, via: "stream"}, 3)
+	}
+	n := copy(st.buf, st.buf[max(0, len(st.buf)-keep):])
+	if keep == 0 {
+		n = 0
+	}
+	st.buf = st.buf[:n]
+}
+
+// flush shows all streams: nothing goes on after a process.
+func (x *texts) flush() {
+	for _, id := range x.order {
+		x.cut(x.streams[id], 0)
+	}
+	clear(x.streams)
+	x.order = x.order[:0]
+}
