@@ -73,6 +73,11 @@ func liveAction(ctx context.Context, c *cli.Context) error {
 	if err := out.totals(totals); err != nil {
 		return err
 	}
+	if live.Record != "" && totals.Passed > 0 {
+		if _, err := os.Stat(live.Record); err != nil {
+			return fmt.Errorf("the scenario ran, but replay-record kept no recording, and said why on stderr: %w", err)
+		}
+	}
 	if !totals.Good() {
 		return tool.Bad
 	}

@@ -118,6 +118,9 @@ func FromEnv(cfg *Config, getenv func(string) string) error {
 			*to = v
 		}
 	}
+	if getenv("REPLAY_PEER_REPORT_DIR") != "" && getenv("REPLAY_PEER_REPORT") == "" {
+		cfg.Report = "" // of a link's side file
+	}
 	if v := getenv("REPLAY_PEER_HOLD"); v != "" {
 		cfg.Hold = strings.Split(v, ",")
 	}
