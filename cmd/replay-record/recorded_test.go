@@ -52,6 +52,9 @@ func TestRecorded(t *testing.T) {
 			m.Get("model").Str == "" || m.Get("platform").Str == "" || m.Get("providerVersion").Str != tr.Header.Version {
 			t.Errorf("%s: header %s %s %s", file, tr.Header.Provider, tr.Header.Version, m.Raw)
 		}
+		if acp := tr.Header.Protocol == flavors.ACP.Protocol; acp != (m.Get("protocolVersion").Str == "1") {
+			t.Errorf("%s: negotiated protocol %s", file, m.Get("protocolVersion").Raw)
+		}
 		if _, ok := tr.Entries[len(tr.Entries)-1].(*envelope.RuntimeExit); !ok {
 			t.Errorf("%s: ends in %T", file, tr.Entries[len(tr.Entries)-1])
 		}
@@ -142,4 +145,31 @@ func TestTwoRecordings(t *testing.T) {
 			t.Errorf("%s: moved: %s", pair, line)
 		}
 	}
+}
+
+// TestCheckOfAllFlavors plays a transcript of every protocol against itself.
+func TestCheckOfAllFlavors(t *testing.T) {
+	checked := map[string]int{}
+	for _, pattern := range []string{"../../transcripts/*/*.ndjson", recorded + "/*/*.ndjson", "../../internal/peer/testdata/*/*.ndjson"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			if err := replay.SelfCheck(file); err != nil {
+				t.Error(err)
+			}
+			tr, err := envelope.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checked[tr.Header.Protocol]++
+		}
+	}
+	for _, f := range flavors.All {
+		if checked[f.Protocol] == 0 {
+			t.Errorf("no transcript of %s", f.Protocol)
+		}
+	}
+	t.Log(checked)
 }
