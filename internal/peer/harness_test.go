@@ -167,6 +167,15 @@ func (p *process) recv() (string, error) {
 	return strings.TrimSuffix(line, "\n"), err
 }
 
+// stopReading closes the client's end of stdout. No process that another test
+// is starting right now holds a copy of it afterwards, which would keep the
+// pipe whole until that process has begun its own program.
+func (p *process) stopReading() error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return p.out.Close()
+}
+
 // rest reads stdout to its end.
 func (p *process) rest() (string, error) {
 	b, err := io.ReadAll(p.lines)

@@ -166,11 +166,11 @@ var untilEnd = does("until end", func(p *process) error {
 	return err
 })
 
-var closeReading = does("close reading end", func(p *process) error { return p.out.Close() })
+var closeReading = does("close reading end", (*process).stopReading)
 
 var closeBoth = does("close both ends", func(p *process) error {
 	p.in.Close()
-	return p.out.Close()
+	return p.stopReading()
 })
 
 func signals(sig syscall.Signal) op {
