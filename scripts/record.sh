@@ -111,7 +111,7 @@ inside() {
 # provider. Clients may give up the recorder before it has finished.
 drive() {
 	provider_driver
-	fake env "${env[@]}" replay-record "$tap" "${flags[@]}" --scenario "$scenario" -o "$out" \
+	fake env "${env[@]}" replay-record "$tap" "${flags[@]}" --scenario "recorded_$scenario" -o "$out" \
 		--source scripted-model --workspace "$work" -- "${command[@]}"
 	client || die "the client failed"
 	local lock

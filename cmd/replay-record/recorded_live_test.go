@@ -38,7 +38,7 @@ func recordScript(t *testing.T, args ...string) (out string, code int) {
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "../../scripts/record.sh", args...)
-	cmd.Env = append(cmd.Environ(), "CLIENT=vendor")
+	cmd.Env = append(os.Environ(), "CLIENT=vendor")
 	b, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

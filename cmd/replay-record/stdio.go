@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -24,6 +25,15 @@ func stdioCommand(ctx context.Context, stdout *os.File, ended *proc.Exit) *cli.C
 			"Returns the provider's exit code, or ends by its signal; 3 when the recording does not hold.",
 		Flags:  tapFlags(),
 		Action: func(c *cli.Context) error { return tapAction(ctx, c, flavors.Stdio, stdout, ended) },
+	}
+}
+
+// collectSeldom trades memory for latency: the garbage that recording makes is
+// else collected every few megabytes, while frames wait.
+func collectSeldom() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800)
+		debug.SetMemoryLimit(512 << 20) // above it, collect as ever
 	}
 }
 
@@ -48,6 +58,7 @@ func tapAction(ctx context.Context, c *cli.Context, transport flavors.Transport,
 	if err != nil {
 		return err
 	}
+	collectSeldom()
 	command := proc.Config{Path: c.Args().First(), Args: c.Args().Tail()}
 	tap := record.Stdio
 	if transport == flavors.HTTP {

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -29,8 +30,12 @@ func server(how string) {
 		os.Exit(2)
 	}
 	raw, ready := make(chan []byte), make(chan string, 1)
+	var streams atomic.Int32
 	mux := http.NewServeMux()
+	mux.HandleFunc("GET /session/streams", func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, streams.Load()) })
 	mux.HandleFunc("GET /event", func(w http.ResponseWriter, r *http.Request) {
+		streams.Add(1)
+		defer streams.Add(-1)
 		w.Header().Set("Content-Type", "text/event-stream")
 		io.WriteString(w, "data: {\"id\":\"e\",\"type\":\"server.connected\",\"properties\":{}}\n\n")
 		http.NewResponseController(w).Flush()
@@ -246,6 +251,8 @@ func TestHTTPStreams(t *testing.T) {
 	c.call("POST", "/raw", event("1"))
 	c.wantRaw(stream, event("1"))
 	cancel()
+	for c.call("GET", "/session/streams", "") != "200 0" { // or the server writes to the stream that is dead
+	}
 	stream, cancel = c.events()
 	c.call("POST", "/raw", event("2"))
 	c.wantRaw(stream, event("2"))

@@ -134,6 +134,7 @@ func between(ctx context.Context, o Options, command proc.Config, s Streams, sta
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
+		background()
 		tap.order.run(func(m message) { t.write(out, m) })
 		out.redacted(r.Flush())
 	}()

@@ -68,7 +68,11 @@ func (c *selfClient) play(p *Player) error {
 		case Sleep: // for a frame that will not come
 			now += act.Delay
 		case Closing:
-			p.Close(EndOfInput)
+			cause := EndOfInput
+			if p.closed != "" {
+				cause = Terminated // the recorded client, too, had to end it by a signal
+			}
+			p.Close(cause)
 		case Emit:
 			if act.Channel != envelope.Protocol || act.Frame.Kind != flavors.Response || act.Frame.Stray() {
 				continue

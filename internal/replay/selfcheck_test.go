@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestSelfCheckCorpus(t *testing.T) {
@@ -63,5 +64,20 @@ func TestSelfCheckFinds(t *testing.T) {
 		if err := SelfCheck(path); err == nil || !strings.HasPrefix(err.Error(), path+c.want) {
 			t.Errorf("%s: %v: want %s%s", name, err, path, c.want)
 		}
+	}
+}
+
+// TestSelfCheckOutlives checks a provider that goes on after the end of its
+// input, since its client had to end it by a signal.
+func TestSelfCheckOutlives(t *testing.T) {
+	done := make(chan error, 1)
+	go func() { done <- SelfCheck("../peer/testdata/claude/abort.ndjson") }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("the check does not end")
 	}
 }
