@@ -38,15 +38,16 @@ var faultList = []fault{
 	{"a child's completion closes the run", "subagent", func() *faults {
 		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
 			emit(e)
-			if t, ok := e.(orch.TurnEnded); ok && t.NativeThreadID != s.root.NativeThreadID {
-				s.end(s.root, "completed")
+			if t, ok := e.(orch.TurnEnded); ok && t.NativeThreadID != s.first().NativeThreadID {
+				s.end(s.first(), "completed")
 			}
 		}})
 	}},
 	{"a child's work goes to the parent", "subagent", func() *faults {
 		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
 			if i, ok := e.(orch.ItemUpdated); ok {
-				i.NativeThreadID, i.NativeTurnID = s.root.NativeThreadID, s.root.NativeTurnID
+				root := s.first()
+				i.NativeThreadID, i.NativeTurnID = root.NativeThreadID, root.NativeTurnID
 				e = i
 			}
 			emit(e)
@@ -83,8 +84,8 @@ var faultList = []fault{
 			},
 			start: func(s *faultySession, ctx context.Context, in orch.TurnInput) error {
 				err := s.AgentSession.StartTurn(ctx, in)
-				if s.root.NativeTurnID != "" {
-					err = errors.Join(err, s.AgentSession.Interrupt(ctx, s.root.NativeThreadID, s.root.NativeTurnID))
+				if root := s.first(); root.NativeTurnID != "" {
+					err = errors.Join(err, s.AgentSession.Interrupt(ctx, root.NativeThreadID, root.NativeTurnID))
 				}
 				return err
 			},
@@ -93,7 +94,7 @@ var faultList = []fault{
 	{"the end of a superseded turn ends the run", "steering_restart_fallback", func() *faults {
 		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
 			emit(e)
-			if t, ok := e.(orch.TurnStarted); ok && t != s.root {
+			if t, ok := e.(orch.TurnStarted); ok && t != s.first() {
 				s.end(t, "interrupted")
 			}
 		}})

@@ -45,8 +45,14 @@ type faultySession struct {
 
 	mu     sync.Mutex
 	closed bool
-	root   orch.TurnStarted // the first turn of the session
-	last   orch.TurnStarted // the last one of the root's thread
+	root   orch.TurnStarted
+}
+
+// first returns the first turn of the session, once it has started.
+func (s *faultySession) first() orch.TurnStarted {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.root
 }
 
 func (s *faultySession) pump() {
@@ -55,9 +61,6 @@ func (s *faultySession) pump() {
 			s.mu.Lock()
 			if s.root.NativeTurnID == "" {
 				s.root = t
-			}
-			if t.NativeThreadID == s.root.NativeThreadID {
-				s.last = t
 			}
 			s.mu.Unlock()
 		}
