@@ -10,12 +10,12 @@ func TestDrift(t *testing.T) {
 		edit func(string) string
 		want []string // headlines, "" for no drift
 	}{
-		"another version":          {strings.NewReplacer("0.171.0", "0.172.0").Replace, nil},
-		"a field of every item":    {strings.NewReplacer(`"command":"wc`, `"tier":{"a":1},"command":"wc`).Replace, []string{"new field params.item.tier of inbound item/started, item/completed (2 frames)"}},
-		"a field gone":             {strings.NewReplacer(`"type":"text",`, "").Replace, []string{"gone field"}},
-		"a type":                   {strings.NewReplacer(`"exitCode":0`, `"exitCode":"0"`).Replace, []string{"changed type params.item.exitCode of inbound item/completed"}},
-		"a value":                  {strings.NewReplacer(`wc -l`, `wc -c`).Replace, []string{"changed value params.item.command of inbound item/started, item/completed (2 frames)"}},
-		"a method renamed":         {strings.NewReplacer("account/rateLimits/updated", "account/limits").Replace, []string{"gone method = inbound account/rateLimits/updated", "new method = inbound account/limits"}},
+		"another version":       {strings.NewReplacer("0.171.0", "0.172.0").Replace, nil},
+		"a field of every item": {strings.NewReplacer(`"command":"wc`, `"tier":{"a":1},"command":"wc`).Replace, []string{"new field params.item.tier of inbound item/started, item/completed (2 frames)"}},
+		"a field gone":          {strings.NewReplacer(`"type":"text",`, "").Replace, []string{"gone field"}},
+		"a type":                {strings.NewReplacer(`"exitCode":0`, `"exitCode":"0"`).Replace, []string{"changed type params.item.exitCode of inbound item/completed"}},
+		"a value":               {strings.NewReplacer(`wc -l`, `wc -c`).Replace, []string{"changed value params.item.command of inbound item/started, item/completed (2 frames)"}},
+		"a method renamed":      {strings.NewReplacer("account/rateLimits/updated", "account/limits").Replace, []string{"gone method = inbound account/rateLimits/updated", "new method = inbound account/limits"}},
 		"fewer frames of a method": {func(s string) string {
 			l := strings.SplitAfter(s, "\n")
 			return strings.Join(append(l[:16:16], l[17:]...), "")
