@@ -264,7 +264,7 @@ func FuzzParseText(f *testing.F) {
 			t.Fatalf("%q: plain is %v with parts %v", s, plain, parts)
 		}
 		for i, p := range parts {
-			if p.Kind == envelope.PartText && (p.Text == "" || i > 0 && parts[i-1].kind == envelope.PartText) {
+			if p.Kind == envelope.PartText && (p.Text == "" || i > 0 && parts[i-1].Kind == envelope.PartText) {
 				t.Errorf("%q: parts %+v have an empty or a split text", s, parts)
 			}
 		}
