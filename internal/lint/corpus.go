@@ -52,7 +52,7 @@ func checkSameTalk(c *run, found report) checker {
 	return checker{
 		entry: func(s *step) {
 			n++
-			addSteady(sum, c.flavor, s)
+			addSteady(sum, s)
 		},
 		end: func() {
 			if n == 0 || c.broken || c.hdr == nil {
@@ -68,19 +68,19 @@ func checkSameTalk(c *run, found report) checker {
 }
 
 // addSteady adds an entry without the values that differ in every recording.
-func addSteady(sum hash.Hash, flavor *flavors.Flavor, s *step) {
+func addSteady(sum hash.Hash, s *step) {
 	addPart(sum, []byte{byte(s.dir)})
 	if e, ok := s.entry.(*envelope.RuntimeExit); ok {
 		addPart(sum, []byte(e.Status))
 		return
 	}
 	at := 0
-	if s.frame != nil {
-		for _, v := range flavors.Spans(flavor.Volatile, s.dir, *s.frame) {
-			addPart(sum, s.raw[at:v[0]])
-			at = v[1]
+	s.each(volatile, func(_ flavors.Place, from, to int) {
+		if from >= at { // else it is within the one before
+			addPart(sum, s.raw[at:from])
+			at = to
 		}
-	}
+	})
 	addPart(sum, s.raw[at:])
 }
 

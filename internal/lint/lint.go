@@ -231,6 +231,5 @@ func (c *run) startTexts() {
 			show(t)
 		}
 	})
-	c.texts.flavor = c.flavor
 	c.texts.value(c.hdr.Line, "metadata", c.hdr.Metadata)
 }

@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -295,5 +298,28 @@ func TestDocumentedExample(t *testing.T) {
 	}
 	if got, _ := checkText(t, "example", []byte(example), Options{Now: now, Disable: []string{"TL035"}}); got != "" {
 		t.Errorf("the example has findings:\n%s", got)
+	}
+}
+
+// marks is an expression, written out because every string is looked at.
+func TestMarks(t *testing.T) {
+	token := regexp.MustCompile(`(<*)<([A-Za-z]+)(:[^<>]*)?>`)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		text := draw(r, r.IntN(12), "<<>>a:B1")
+		var want []mark
+		for _, at := range token.FindAllStringSubmatchIndex(text, -1) {
+			if at[3] > at[2] {
+				continue
+			}
+			m := mark{word: text[at[4]:at[5]], whole: at[0] == 0 && at[1] == len(text)}
+			if at[6] >= 0 {
+				m.name = text[at[6]:at[7]]
+			}
+			want = append(want, m)
+		}
+		if got := marks(text); !slices.Equal(got, want) {
+			t.Fatalf("marks(%q) = %v: want %v", text, got, want)
+		}
 	}
 }

@@ -7,10 +7,6 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
-// token finds what looks like a placeholder: <word> or <word:NAME>, with the
-// brackets before it, since one more '<' is the escape for literal text.
-var token = regexp.MustCompile(`(<*)<([A-Za-z]+)(:[^<>]*)?>`)
-
 // bindName is what may stand after <bind: in a placeholder.
 var bindName = regexp.MustCompile(`^:[A-Za-z0-9_.-]+$`)
 
@@ -49,22 +45,40 @@ func (m mark) meant() bool {
 	return m.whole && (word == "bind" || m.word != word && (mark{word: word, whole: true}).known())
 }
 
-func marks(text string) []mark {
-	if !strings.Contains(text, "<") {
-		return nil
-	}
-	var ms []mark
-	for _, at := range token.FindAllStringSubmatchIndex(text, -1) {
-		if at[3] > at[2] {
-			continue // escaped
+// marks finds what looks like a placeholder: <word> or <word:NAME>. One more
+// '<' before it is the escape for literal text.
+func marks(text string) (ms []mark) {
+	for i := 0; ; {
+		at := strings.IndexByte(text[i:], '<')
+		if at < 0 {
+			return ms
 		}
-		m := mark{word: text[at[4]:at[5]], whole: at[0] == 0 && at[1] == len(text)}
-		if at[6] >= 0 {
-			m.name = text[at[6]:at[7]]
+		first := i + at
+		for i = first + 1; i < len(text) && text[i] == '<'; i++ {
 		}
-		ms = append(ms, m)
+		word := i
+		for i < len(text) && (text[i]|0x20) >= 'a' && (text[i]|0x20) <= 'z' {
+			i++
+		}
+		end := i
+		if i > word && i < len(text) && text[i] == ':' {
+			if n := strings.IndexAny(text[i:], "<>"); n > 0 {
+				i += n
+			}
+		}
+		if i == word || i == len(text) || text[i] != '>' {
+			continue
+		}
+		if i++; word == first+1 {
+			ms = append(ms, mark{text[word:end], text[end : i-1], first == 0 && i == len(text)})
+		}
 	}
-	return ms
+}
+
+// markAt is a mark and the string it stands in.
+type markAt struct {
+	at stringAt
+	mark
 }
 
 // eachMark calls fn for every mark in the strings of a wire frame.
@@ -72,10 +86,16 @@ func eachMark(s *step, fn func(at stringAt, m mark)) {
 	if !s.wire {
 		return
 	}
-	for _, t := range s.texts() {
-		for _, m := range marks(t.text) {
-			fn(t, m)
+	if !s.marked {
+		s.marked = true
+		for _, t := range s.texts() {
+			for _, m := range marks(t.text) {
+				s.marks = append(s.marks, markAt{t, m})
+			}
 		}
+	}
+	for _, m := range s.marks {
+		fn(m.at, m.mark)
 	}
 }
 

@@ -32,6 +32,11 @@ type step struct {
 
 	strings []stringAt // of the frame, in order; nil until asked for
 	walked  bool
+	marks   []markAt // in them; nil until asked for
+	marked  bool
+
+	places *layout        // of the conversation
+	spans  []flavors.Span // where they stand in the frame
 }
 
 // request is a request that waits for its answer.
@@ -45,6 +50,7 @@ type request struct {
 // conversation follows who asked what, per provider process.
 type conversation struct {
 	flavor *flavors.Flavor // nil when the protocol is not known
+	places *layout         // of the flavor
 	gap    bool            // a line could not be read
 	open   []*request      // oldest first
 	early  []*step         // outbound responses to nothing so far
@@ -73,6 +79,10 @@ func (t *conversation) step(e envelope.Entry) *step {
 		return s
 	}
 	s.frame, s.sure = &f, !t.gap
+	if t.places == nil {
+		t.places = newLayout(t.flavor)
+	}
+	s.places, s.spans = t.places, t.places.matcher.Find(s.dir, f)
 	switch f.Kind {
 	case flavors.Request:
 		t.ask(s)

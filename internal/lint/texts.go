@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
-	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
 // text is one string that rules about contents look at: of a frame, of
@@ -46,15 +45,15 @@ const (
 // rules. Its memory is bounded, however long the file.
 type texts struct {
 	show    func(*text)
-	flavor  *flavors.Flavor
 	seed    maphash.Seed
-	seen    map[uint64]struct{}
+	seen    hashes
+	one     text // the one that is shown; rules keep none
 	streams map[uint64]*stream
 	order   []uint64 // of streams, oldest first
 }
 
 func newTexts(show func(*text)) *texts {
-	return &texts{show: show, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}, streams: map[uint64]*stream{}}
+	return &texts{show: show, seed: maphash.MakeSeed(), streams: map[uint64]*stream{}}
 }
 
 // once says whether the bytes, under the key, are met for the first time.
@@ -63,14 +62,7 @@ func (x *texts) once(key, b []byte) bool {
 	if secretKeyBytes(key) {
 		h ^= maphash.Bytes(x.seed, key)
 	}
-	if _, ok := x.seen[h]; ok {
-		return false
-	}
-	if len(x.seen) >= mostSeen {
-		clear(x.seen)
-	}
-	x.seen[h] = struct{}{}
-	return true
+	return x.seen.add(h)
 }
 
 // entry shows what is new in an entry.
@@ -107,11 +99,11 @@ func (x *texts) value(line int, root string, raw []byte) {
 		quoted := raw[i:end]
 		isKey := colon(raw, end) > 0
 		if len(quoted) >= minText+2 && x.once(key, quoted) {
-			t := &text{line: line, body: envelope.Unquote(quoted), root: root, raw: raw, at: i}
+			x.one = text{line: line, body: envelope.Unquote(quoted), root: root, raw: raw, at: i}
 			if key != nil {
-				t.key = envelope.Unquote(key)
+				x.one.key = envelope.Unquote(key)
 			}
-			x.unwrap(t, 3)
+			x.unwrap(&x.one, 3)
 		}
 		if isKey {
 			key = quoted

@@ -19,11 +19,17 @@ type stringAt struct {
 func (s *step) texts() []stringAt {
 	if !s.walked {
 		s.walked = true
-		if s.raw != nil {
+		if s.raw != nil && mayInterest(s.raw) {
 			s.strings = walk("frame", s.raw)
 		}
 	}
 	return s.strings
+}
+
+// mayInterest says whether a string of the value may interest a rule: most
+// hold none that does. Escapes may hide what is looked for.
+func mayInterest(raw []byte) bool {
+	return bytes.IndexByte(raw, '<') >= 0 || homeMarks(raw) || bytes.Contains(raw, []byte(`\u`)) || bytes.Contains(raw, []byte(`\/`))
 }
 
 // walk returns the strings of a valid JSON value that may hold a placeholder
@@ -93,7 +99,7 @@ func (w *walker) look(i int) {
 }
 
 func (w *walker) keep(quoted []byte, key bool) {
-	if !bytes.ContainsAny(quoted, `<\`) && !homeMarks(quoted) {
+	if !mayInterest(quoted) {
 		return
 	}
 	w.found = append(w.found, stringAt{string(w.path), envelope.Unquote(quoted), key})
