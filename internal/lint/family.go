@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"encoding/json"
 	"hash/maphash"
 	"slices"
@@ -139,7 +138,6 @@ func checkEarlyName(c *run, found report) checker {
 	early := map[uint64]*use{} // by the id's checksum
 	var order []*use
 	var said hashes
-	seed := maphash.MakeSeed()
 	return checker{
 		entry: func(s *step) {
 			if s.frame == nil || len(c.flavor.References) == 0 {
@@ -156,7 +154,7 @@ func checkEarlyName(c *run, found report) checker {
 					order = append(order, early[h])
 				}
 			})
-			eachHash(seed, s.raw, func(h uint64) {
+			s.eachHash(func(h uint64) {
 				u := early[h]
 				if u != nil && s.dir == envelope.In && u.first == 0 {
 					u.first = s.line
@@ -180,24 +178,4 @@ func checkEarlyName(c *run, found report) checker {
 func resumes(method, path string) bool {
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	return slices.Contains([]string{"threadId", "sessionID", "sessionId", "agentId", "resumeSessionAt"}, last) || strings.Contains(method, "resume")
-}
-
-// eachHash calls fn with the checksums of a frame's short strings, ids among
-// them.
-func eachHash(seed maphash.Seed, raw []byte, fn func(h uint64)) {
-	for i := 0; i < len(raw); {
-		if raw[i] != '"' {
-			i++
-			continue
-		}
-		end := envelope.SkipString(raw, i)
-		if n := end - i; n > 4 && n <= 130 {
-			text := raw[i+1 : end-1]
-			if bytes.IndexByte(text, '\\') >= 0 {
-				text = []byte(envelope.Unquote(raw[i:end]))
-			}
-			fn(maphash.Bytes(seed, text))
-		}
-		i = end
-	}
 }

@@ -105,7 +105,7 @@ func checkUnknownPlaceholder(_ *run, found report) checker {
 	return checker{entry: func(s *step) {
 		eachMark(s, func(at stringAt, m mark) {
 			if !at.key && !m.known() && (m.meant() || m.whole && s.dir == envelope.Out) {
-				found(s.line, at.path, "", "%s is no placeholder", m)
+				found(s.line, at.path(), "", "%s is no placeholder", m)
 			}
 		})
 	}}
@@ -122,7 +122,7 @@ func checkBind(_ *run, found report) checker {
 				captured[m.name] = true
 				return
 			}
-			found(s.line, at.path, "", "%s is used before an outbound value captures it", m)
+			found(s.line, at.path(), "", "%s is used before an outbound value captures it", m)
 		})
 	}}
 }
@@ -134,7 +134,7 @@ func checkInboundPlaceholder(_ *run, found report) checker {
 		}
 		eachMark(s, func(at stringAt, m mark) {
 			if !at.key && m.whole && m.known() && m.word != "bind" && m.word != "workspace" {
-				found(s.line, at.path, "literal text of this form is written <"+m.String(), "%s in an inbound frame: the client receives it as it stands", m)
+				found(s.line, at.path(), "literal text of this form is written <"+m.String(), "%s in an inbound frame: the client receives it as it stands", m)
 			}
 		})
 	}}

@@ -158,7 +158,7 @@ func against(set *schemas.Published, s *step, d described) []schemas.Problem {
 func placeholderBelow(s *step, root, pointer string) bool {
 	path := strings.Join(append([]string{root}, pointerPath(pointer)...), ".")
 	for _, t := range s.texts() {
-		if t.key || t.path != path && !strings.HasPrefix(t.path, path+".") {
+		if at := t.path(); t.key || at != path && !strings.HasPrefix(at, path+".") {
 			continue
 		}
 		for _, m := range marks(t.text) {

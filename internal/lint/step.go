@@ -37,6 +37,8 @@ type step struct {
 
 	places *layout        // of the conversation
 	spans  []flavors.Span // where they stand in the frame
+
+	scratch *scratch // of the conversation
 }
 
 // request is a request that waits for its answer.
@@ -54,11 +56,14 @@ type conversation struct {
 	gap    bool            // a line could not be read
 	open   []*request      // oldest first
 	early  []*step         // outbound responses to nothing so far
+
+	scratch scratch
 }
 
 // step reads the next entry.
 func (t *conversation) step(e envelope.Entry) *step {
-	s := &step{entry: e}
+	s := &step{entry: e, scratch: &t.scratch}
+	t.scratch.filled = false
 	s.line, s.label = e.Position()
 	switch e := e.(type) {
 	case *envelope.ExpectOutbound:

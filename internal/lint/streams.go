@@ -24,12 +24,12 @@ func (x *texts) pieces(s *step) {
 		return
 	}
 	if e.Channel == envelope.Stderr || e.Channel == envelope.Stdout {
-		x.piece(maphash.String(x.seed, string(e.Channel)), s.line, "frame", "", s.raw)
+		x.piece(maphash.String(seed, string(e.Channel)), s.line, "frame", "", s.raw)
 		return
 	}
 	s.eachStream(func(p *flavors.Stream, from, to int) {
 		if s.raw[from] == '"' {
-			id := maphash.String(x.seed, p.Path+"\x00"+p.Name(*s.frame))
+			id := maphash.String(seed, p.Path+"\x00"+p.Name(*s.frame))
 			x.piece(id, s.line, "frame."+p.Path, p.Path[strings.LastIndexByte(p.Path, '.')+1:], s.raw[from:to])
 		}
 	})

@@ -45,7 +45,6 @@ const (
 // rules. Its memory is bounded, however long the file.
 type texts struct {
 	show    func(*text)
-	seed    maphash.Seed
 	seen    hashes
 	one     text // the one that is shown; rules keep none
 	streams map[uint64]*stream
@@ -53,14 +52,14 @@ type texts struct {
 }
 
 func newTexts(show func(*text)) *texts {
-	return &texts{show: show, seed: maphash.MakeSeed(), streams: map[uint64]*stream{}}
+	return &texts{show: show, streams: map[uint64]*stream{}}
 }
 
-// once says whether the bytes, under the key, are met for the first time.
-func (x *texts) once(key, b []byte) bool {
-	h := maphash.Bytes(x.seed, b)
+// once says whether the text, by its checksum and the key it stands under, is
+// met for the first time.
+func (x *texts) once(key []byte, h uint64) bool {
 	if secretKeyBytes(key) {
-		h ^= maphash.Bytes(x.seed, key)
+		h ^= maphash.Bytes(seed, key)
 	}
 	return x.seen.add(h)
 }
@@ -74,41 +73,31 @@ func (x *texts) entry(s *step) {
 		x.flush()
 		return
 	}
-	x.value(s.line, "frame", s.raw)
+	x.strings(s.line, "frame", s.raw, s.quoted())
 	x.pieces(s)
 }
 
 // value shows the strings of a JSON value, keys among them.
 func (x *texts) value(line int, root string, raw []byte) {
+	x.strings(line, root, raw, quotedIn(nil, raw))
+}
+
+func (x *texts) strings(line int, root string, raw []byte, all []quoted) {
 	var key []byte
-	for i := 0; i < len(raw); {
-		switch raw[i] {
-		case '"':
-		case ':', ' ', '\t':
-			i++
-			continue
-		case '{', ',', '}':
+	for _, q := range all {
+		if q.apart {
 			key = nil
-			i++
-			continue
-		default: // an array's strings stand under the array's key
-			i++
-			continue
 		}
-		end := envelope.SkipString(raw, i)
-		quoted := raw[i:end]
-		isKey := colon(raw, end) > 0
-		if len(quoted) >= minText+2 && x.once(key, quoted) {
-			x.one = text{line: line, body: envelope.Unquote(quoted), root: root, raw: raw, at: i}
+		if q.end-q.at >= minText+2 && x.once(key, q.hash) {
+			x.one = text{line: line, body: envelope.Unquote(raw[q.at:q.end]), root: root, raw: raw, at: q.at}
 			if key != nil {
 				x.one.key = envelope.Unquote(key)
 			}
 			x.unwrap(&x.one, 3)
 		}
-		if isKey {
-			key = quoted
+		if q.key {
+			key = raw[q.at:q.end]
 		}
-		i = end
 	}
 }
 
@@ -123,7 +112,7 @@ func (x *texts) unwrap(t *text, depth int) {
 		return
 	}
 	deeper := func(via, key, body string) {
-		if len(body) < minText || body == t.body || !x.once(nil, []byte(via+body)) {
+		if len(body) < minText || body == t.body || !x.once(nil, maphash.String(seed, via+body)) {
 			return
 		}
 		inner := *t
