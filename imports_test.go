@@ -55,7 +55,7 @@ var reserved = map[string][]string{
 	"github.com/google/go-cmp/":           {"internal/scenario"},
 	"net/http":                            {"internal/model", "internal/peer", "internal/record"},
 	"github.com/jonboulle/clockwork":      {"internal/orch", "internal/scenario", "cmd/orch-run"},
-	"go.yaml.in/yaml/":                    {"internal/scenario", "internal/model"},
+	"go.yaml.in/yaml/":                    {"internal/scenario", "internal/model", "cmd/transcript-lint"},
 	"github.com/gofrs/flock":              {"internal/peer", "internal/record"},
 	"github.com/tidwall/gjson":            {"pkg/", "internal/"},
 	"github.com/rogpeppe/go-internal/":    {},

@@ -71,7 +71,9 @@ func check(c *cli.Context) error {
 	var total totals
 	fresh := lint.Baseline{Version: 1}
 	for _, file := range files {
-		opts.Gates = scenarioGates(file)
+		if opts.Gates, err = scenarioGates(file); err != nil {
+			return err
+		}
 		found, err := checkFile(file, c.App.Reader, opts)
 		if err != nil {
 			return err

@@ -99,12 +99,16 @@ func eachMark(s *step, fn func(at stringAt, m mark)) {
 	}
 }
 
+// proseKey names what people write: there a whole <word> is what somebody said.
+var proseKey = regexp.MustCompile(`(?i)(?:^|\.)(?:text|prompt|content|message|title|description)$`)
+
 // checkUnknownPlaceholder takes any whole <word> in an expectation for a
-// placeholder. Elsewhere text may well hold tags, so only slips count.
+// placeholder, but for prose. There, and elsewhere, text may well hold tags, so
+// only slips count.
 func checkUnknownPlaceholder(_ *run, found report) checker {
 	return checker{entry: func(s *step) {
 		eachMark(s, func(at stringAt, m mark) {
-			if !at.key && !m.known() && (m.meant() || m.whole && s.dir == envelope.Out) {
+			if !at.key && !m.known() && (m.meant() || m.whole && s.dir == envelope.Out && !proseKey.MatchString(at.path())) {
 				found(s.line, at.path(), "", "%s is no placeholder", m)
 			}
 		})
