@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +32,7 @@ func rulesOf(found []Finding) string {
 }
 
 // The corpus was recorded by another tool, with metadata of its own: that is
-// all there is to say about it. TL033 was compared with a text search. Claude
+// all there is to say about it, and it is said of every key and every leak. Claude
 // transcripts have the SDK's version in the header, not the provider's.
 func TestCorpus(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "shared", "corpus")
@@ -42,6 +43,7 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	leak := regexp.MustCompile(`"(?:/Users|/home)/`)
 	allowed := map[string]bool{"TL003": true, "TL004": true, "TL007": true, "TL009": true, "TL033": true, "TL035": true}
 	for _, file := range files {
 		f, err := os.Open(file)
@@ -53,15 +55,31 @@ func TestCorpus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		missing := false
+		missing := map[string]bool{}
+		homes := 0
 		for _, f := range found {
-			missing = missing || f.Rule == "TL003"
+			if key, ok := strings.CutPrefix(f.Message, "missing "); ok && f.Rule == "TL003" {
+				missing[key] = true
+			}
+			if f.Rule == "TL033" {
+				homes++
+			}
 			if !allowed[f.Rule] {
 				t.Errorf("unexpected: %s", f)
 			}
 		}
-		if !missing {
-			t.Errorf("%s: metadata is not complete, and nothing says so", file)
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := bytes.Cut(b, []byte("\n"))
+		for _, key := range []string{"capturedAt", "cwdPolicy", "model"} {
+			if missing[key] == bytes.Contains(head, []byte(`"`+key+`":`)) {
+				t.Errorf("%s: %s is said to be missing: %t", file, key, missing[key])
+			}
+		}
+		if leak.Match(b) != (homes > 0) {
+			t.Errorf("%s: %d home paths found, and a plain search finds some: %t", file, homes, leak.Match(b))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"hash/maphash"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -120,6 +121,9 @@ func (x *texts) unwrap(t *text, depth int) {
 		x.unwrap(&inner, depth-1)
 	}
 	b := strings.TrimSpace(t.body)
+	if strings.IndexByte(b, '\x1b') >= 0 {
+		deeper("colours", t.key, colours.ReplaceAllString(b, ""))
+	}
 	switch {
 	case len(b) > 1 && (b[0] == '{' || b[0] == '[') && envelope.Valid([]byte(b)):
 		nested([]byte(b), func(key, body string) { deeper("json", key, body) })
@@ -137,6 +141,9 @@ func (x *texts) unwrap(t *text, depth int) {
 		}
 	})
 }
+
+// colours are a terminal's escapes, which may stand within a word.
+var colours = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 
 // colon returns the offset of the colon after a key that ends at i, 0 where
 // the string is no key.

@@ -37,7 +37,7 @@ func (s *step) texts() []stringAt {
 // hide what is looked for. Paths begin with root.
 func walk(root string, raw []byte) (found []stringAt) {
 	var marks [][]byte
-	for _, mark := range [][]byte{[]byte("<"), []byte("/home/"), []byte("Users"), []byte(`\u`), []byte(`\/`)} {
+	for _, mark := range [][]byte{[]byte("<"), []byte("/home/"), []byte("-home-"), []byte("Users"), []byte(`\u`), []byte(`\/`)} {
 		if bytes.Contains(raw, mark) {
 			marks = append(marks, mark)
 		}
