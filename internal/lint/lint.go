@@ -36,6 +36,9 @@ type Options struct {
 	// Corpus knows the transcripts that belong together; nil means the file
 	// stands alone. It is filled by Check.
 	Corpus *Corpus
+	// Published are schemas that providers publish; nil compares no frame with
+	// them. Check counts in it.
+	Published *Published
 }
 
 // Gate is one label that a replay is held at.
@@ -228,6 +231,5 @@ func (c *run) startTexts() {
 			show(t)
 		}
 	})
-	c.texts.flavor = c.flavor
 	c.texts.value(c.hdr.Line, "metadata", c.hdr.Metadata)
 }
