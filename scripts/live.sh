@@ -28,8 +28,6 @@ go run ./cmd/orch-run run --json >"$dir/replays.ndjson" || failed="some committe
 # scripts/drift.sh is what fails on it.
 scripts/compare.sh "$dir" || printf '\n!! THE PROVIDERS DRIFTED from the committed recordings, see above\n\n'
 
-[ -n "${REPLAYPEER_CURSOR_BACKEND:-}" ] ||
-	printf '\n!! CURSOR WAS NOT TESTED LIVE: REPLAYPEER_CURSOR_BACKEND names no stand-in for its backend\n\n'
 scripts/live/opencode/install.sh
 go test -count=1 -tags live -run Live -json ./... >"$dir/clients.ndjson" || failed="some real clients failed"
 go run ./scripts/suite clients "$dir"

@@ -25,8 +25,8 @@ async function hear(type) {
 const model = { id: "scripted-model" };
 const mode = "agent";
 await hear("bridge.ready");
-const local = { cwd: process.cwd(), autoReview: false, sandboxOptions: { enabled: false }, enableAgentRetries: true };
-say({ type: "agent.open", operation: "create", options: { model, name: scenario, mode, local } });
+const local = { cwd: process.cwd(), settingSources: [], enableAgentRetries: false };
+say({ type: "agent.open", operation: "create", options: { model, mode, apiKey: "none", local } });
 const { agentId } = await hear("agent.opened");
 for (const message of prompts(scenario)) {
   say({ type: "run.start", message, options: { model, mode } });

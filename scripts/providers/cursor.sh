@@ -3,7 +3,7 @@
 # cache, and by the live test. The orchestrator drives it, or, with
 # CLIENT=vendor, a plain client of the bridge.
 
-cursor_version=1.0.32
+pin cursor_version @cursor/sdk 1.0.32
 cursor_node=node-22/node_modules/node-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')/bin/node
 provider_orchestrated=1
 
