@@ -22,7 +22,6 @@ import (
 type claudeFacts struct {
 	mu       sync.Mutex // guards all below; push is called with it held
 	push     func(orch.ProviderEvent)
-	keepHead func(turnID, message string)
 	thread   string
 	turn     *claudeTurn // that runs, or nil
 	last     *claudeTurn // that ended last, or nil
@@ -43,12 +42,12 @@ type claudeTurn struct {
 	spoke        bool // the provider's turn had text
 	texts        int
 	tools        []*claudeTool // open ones, in the order they were started
-	head         string        // the last message of the conversation
+	head, told   string        // the last message of the conversation, and which one was passed on
 	failure      string        // what the provider said in place of an answer
 }
 
-func newClaudeFacts(push func(orch.ProviderEvent), keepHead func(turnID, message string)) *claudeFacts {
-	return &claudeFacts{push: push, keepHead: keepHead}
+func newClaudeFacts(push func(orch.ProviderEvent)) *claudeFacts {
+	return &claudeFacts{push: push}
 }
 
 // open names the thread.
@@ -204,6 +203,7 @@ func (c *claudeFacts) result(m gjson.Result) {
 	c.foreign = false
 	t := c.turn
 	if t == nil || foreign {
+		c.tellHead(c.last)
 		return
 	}
 	aborted := strings.HasPrefix(m.Get("terminal_reason").Str, "aborted_")
@@ -273,10 +273,16 @@ func (c *claudeFacts) end(status, reason string) {
 	for len(c.requests) > 0 {
 		c.dropRequest(c.requests[0].id)
 	}
-	if t.head != "" {
-		c.keepHead(t.id, t.head)
-	}
+	c.tellHead(t)
 	c.push(orch.TurnEnded{NativeThreadID: c.thread, NativeTurnID: t.id, Status: status, Error: reason})
+}
+
+// tellHead says where a turn ends, if that is news.
+func (c *claudeFacts) tellHead(t *claudeTurn) {
+	if t != nil && t.head != t.told {
+		t.told = t.head
+		c.push(orch.HeadChanged{NativeThreadID: c.thread, NativeTurnID: t.id, Head: t.head})
+	}
 }
 
 func (c *claudeFacts) emit(t *claudeTurn, item orch.ProviderItem) {

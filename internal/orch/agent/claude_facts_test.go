@@ -15,7 +15,7 @@ import (
 // newTestFacts returns facts of thread T and where their events go.
 func newTestFacts() (*claudeFacts, *[]orch.ProviderEvent) {
 	var events []orch.ProviderEvent
-	c := newClaudeFacts(func(e orch.ProviderEvent) { events = append(events, e) }, func(string, string) {})
+	c := newClaudeFacts(func(e orch.ProviderEvent) { events = append(events, e) })
 	c.open("T")
 	return c, &events
 }
@@ -94,7 +94,7 @@ func TestClaudeCancelledPrompt(t *testing.T) {
 }
 
 // A turn of the provider's own ends none of ours, though it comes while ours
-// waits; what is said in it belongs to the turn before.
+// waits; what is said in it belongs to the turn before, and is where that turn ends.
 func TestClaudeForeignTurn(t *testing.T) {
 	const text = `{"type":"assistant","uuid":"%","message":{"content":[{"type":"text","text":"%"}]}}`
 	c, events := newTestFacts()
@@ -113,9 +113,11 @@ func TestClaudeForeignTurn(t *testing.T) {
 			got = append(got, e.NativeTurnID+" "+e.Item.Text)
 		case orch.TurnEnded:
 			got = append(got, e.NativeTurnID+" "+e.Status)
+		case orch.HeadChanged:
+			got = append(got, e.NativeTurnID+" at "+e.Head)
 		}
 	}
-	want := []string{"turn:1 first", "turn:1 completed", "turn:1 late", "turn:2 second", "turn:2 completed"}
+	want := []string{"turn:1 first", "turn:1 at first", "turn:1 completed", "turn:1 late", "turn:1 at late", "turn:2 second", "turn:2 at second", "turn:2 completed"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
