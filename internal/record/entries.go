@@ -234,7 +234,7 @@ func exitEntry(end ending) *envelope.RuntimeExit {
 	case end.signaled:
 		e.Status = envelope.Cancelled
 	}
-	e.Error = exitError(end.exit.Code, end.exit.Signal, end.closed)
+	e.Error = exitError(end.exit.Code, end.exit.Signal, end.closed && !end.signaled)
 	return e
 }
 

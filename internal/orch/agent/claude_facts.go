@@ -30,6 +30,7 @@ type claudeFacts struct {
 	started  bool        // it did, and its turn has not begun
 	foreign  bool        // the provider's turn is one of its own
 	tasks    []*claudeTask
+	todos    []claudeTodo
 	requests []*claudeRequest // open ones, in the order asked
 }
 
@@ -42,8 +43,10 @@ type claudeTurn struct {
 	spoke        bool // the provider's turn had text
 	texts        int
 	tools        []*claudeTool // open ones, in the order they were started
-	head, told   string        // the last message of the conversation, and which one was passed on
-	failure      string        // what the provider said in place of an answer
+	todoCalls    []claudeTodoCall
+	todo         *orch.ProviderItem // the list as the turn left it; nil when it did not change
+	head, told   string             // the last message of the conversation, and which one was passed on
+	failure      string             // what the provider said in place of an answer
 }
 
 func newClaudeFacts(push func(orch.ProviderEvent)) *claudeFacts {
@@ -270,6 +273,10 @@ func (c *claudeFacts) end(status, reason string) {
 		c.emit(t, tool.last)
 	}
 	t.tools = nil
+	if t.todo != nil {
+		t.todo.Status = status
+		c.emit(t, *t.todo)
+	}
 	for len(c.requests) > 0 {
 		c.dropRequest(c.requests[0].id)
 	}
