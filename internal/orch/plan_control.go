@@ -61,6 +61,9 @@ func planRespond(d *draft, c RespondToRequest) error {
 		return err
 	}
 	request, ok := lookup(d.p, d.p.RuntimeRequests, c.RequestID)
+	if instance := d.p.Thread.ProviderInstanceID; c.Answers != nil && request.Kind != "user_input" && !d.agents[instance].capabilities.Questions {
+		return reject(CodeNotSupported, "provider instance %q asks nothing that is answered with more than a decision", instance)
+	}
 	switch {
 	case !ok:
 		return reject(CodeUnknownRequest, "unknown request %q", c.RequestID)
