@@ -14,7 +14,8 @@ import (
 // the reading goroutine, in wire order.
 //
 // A run speaks in deltas that name no message. A stretch of text or thinking
-// is one item; it ends where the other kind, or a tool, begins.
+// is one item; it ends where the other kind or a tool begins, and with the
+// model's step.
 type cursorFacts struct {
 	mu     sync.Mutex // guards all below; push is called with it held
 	push   func(orch.ProviderEvent)
@@ -103,6 +104,8 @@ func (c *cursorFacts) update(runID string, u gjson.Result) {
 		c.toolStarted(t, u.Get("callId").String(), u.Get("toolCall"))
 	case "tool-call-completed":
 		c.toolCompleted(t, u.Get("callId").String(), u.Get("toolCall"))
+	case "step-completed":
+		c.endStretch(t, "completed")
 	case "summary-completed":
 		c.endStretch(t, "completed")
 		c.emit(t, orch.ProviderItem{NativeID: t.nextID("summary"), Type: "compaction", Status: "completed"})
