@@ -18,13 +18,15 @@ dir=$(mktemp -d "${TMPDIR:-/tmp}/replaypeer-live.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 for scenario in transcripts/*/scenario.yaml; do
 	name=$(basename "$(dirname "$scenario")")
+	instances=$(sed -n 's/^      \([a-z-]*\): {provider: \([a-z-]*\),.*/\1=\2/p' "$scenario")
 	for transcript in "transcripts/$name"/*.ndjson; do
 		provider=$(basename "$transcript" .ndjson)
+		grep -q "^$provider=" <<<"$instances" && continue # recorded with the scenario's own provider
 		[ -f "scripts/providers/$provider.sh" ] || continue
 		grep -q '"source":"scripted-model"' "$transcript" || continue
 		mkdir -p "$dir/transcripts/$name"
 		cp "transcripts/$name/"*.yaml "$dir/transcripts/$name/"
-		scripts/record.sh "$provider" "$name" "$dir/transcripts/$name/$provider.ndjson"
+		INSTANCES=$instances scripts/record.sh "$provider" "$name" "$dir/transcripts/$name/$provider.ndjson"
 	done
 done
 go run ./cmd/transcript-lint check "$dir/transcripts"

@@ -168,6 +168,11 @@ var faultList = []fault{
 			return s.AgentSession.StartThread(ctx, t)
 		}})
 	}},
+	{"a thread that the provider lost is taken for found", "provider_resume_refused", func() *faults {
+		return agentFault(hooks{resume: func(_ *faultySession, _ context.Context, id string, _ orch.ThreadOptions) (orch.NativeThread, error) {
+			return orch.NativeThread{ID: id}, nil
+		}})
+	}},
 	{"a rollback leaves the conversation", "thread_rollback", func() *faults {
 		return agentFault(hooks{rollback: func(_ *faultySession, _ context.Context, id, _ string, _ int) (orch.NativeThread, error) {
 			return orch.NativeThread{ID: id}, nil
