@@ -29,6 +29,16 @@ for scenario in transcripts/*/scenario.yaml; do
 		INSTANCES=$instances scripts/record.sh "$provider" "$name" "$dir/transcripts/$name/$provider.ndjson"
 	done
 done
+# What the orchestrator did not complete with the real provider has ended this
+# script already. These must have been among it.
+for name in simple turn_interrupt approval_request; do
+	for provider in codex claude; do
+		[ -f "$dir/transcripts/$name/$provider.ndjson" ] || {
+			echo "live: $name was not completed with the real $provider" >&2
+			exit 1
+		}
+	done
+done
 go run ./cmd/transcript-lint check "$dir/transcripts"
 go run ./cmd/orch-run run --dir "$dir/transcripts"
 [ -n "${REPLAYPEER_CURSOR_BACKEND:-}" ] ||
