@@ -15,6 +15,9 @@ func planInterrupt(d *draft, c InterruptRun) error {
 	switch {
 	case !ok:
 		return reject(CodeUnknownRun, "unknown run %q", c.RunID)
+	case run.Status == "preparing":
+		endQueued(d, run, "interrupted")
+		return nil
 	case run.Status != "starting" && run.Status != "running":
 		return reject(CodeRunNotActive, "run %s is %s", run.ID, run.Status)
 	case d.p.interruptRequested(run):

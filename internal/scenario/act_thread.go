@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
@@ -93,5 +94,14 @@ func (r *runner) detach(ctx context.Context, d *Detach) error {
 		return err
 	}
 	id := r.newCommand("detach")
-	return r.settled(ctx, id, "", thread, orch.DetachSession{CommandID: id, ThreadID: thread})
+	err = r.settled(ctx, id, "", thread, orch.DetachSession{CommandID: id, ThreadID: thread})
+	if err != nil {
+		return err
+	}
+	// The end of a session of its own is told after the effect.
+	return r.awaitThread(ctx, 0, d.Thread, "the end of the session", func(p *orch.Projection) bool {
+		return !slices.ContainsFunc(p.ProviderSessions, func(s orch.ProviderSession) bool {
+			return !s.Capabilities.ThreadsPerSession && s.Status != "stopped" && s.Status != "error"
+		})
+	})
 }

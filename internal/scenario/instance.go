@@ -115,7 +115,7 @@ func (r *runner) checkTranscript(in *instance) error {
 func (r *runner) peerConfig(in *instance) peer.Config {
 	return peer.Config{
 		Transcript: in.transcript, Report: in.report, State: in.state, Workspace: r.workspace,
-		IdleTimeout: r.sc.shortestWait() / 2, Hold: in.hold, Control: in.control,
+		IdleTimeout: r.sc.shortestWait() / 2, Hold: in.hold, Control: in.control, Split: r.cfg.Split,
 	}
 }
 
