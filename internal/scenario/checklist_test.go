@@ -17,21 +17,22 @@ type claim struct {
 var checklist = []claim{
 	{"simple", "one run, the first, completes", []string{`runs.#.ordinal equals [1]`, `runs.#.status equals ["completed"]`}},
 	{"simple", "its root node and the answer's are all there is", []string{`nodes.#.kind equals ["root_turn","assistant_message"]`}},
-	{"simple", "one turn, asked for once", []string{`providerTurns.#.status equals ["completed"]`, `wire codex: turn/start x1`, `wire claude: prompt.offer x1`}},
+	{"simple", "one turn, asked for once", []string{`providerTurns.#.status equals ["completed"]`, `wire codex: turn/start x1`, `wire claude: prompt.offer x1`, `wire cursor: run.start x1`}},
 	{"simple", "the user speaks, the agent says what was asked for", []string{`messages.#.role equals ["user","assistant"]`, `messages.1.text contains "fixture simple ok"`}},
 	{"simple", "baseline and checkpoint are ready, and the run has its own", []string{`checkpoints.#.ordinalWithinScope equals [0,1]`, `checkpoints.#.appRunOrdinal equals [null,1]`, `checkpoints.#.status equals ["ready","ready"]`, `runs.0.checkpointId exists`}},
 
 	{"multi_turn", "two runs complete", []string{`runs.#.ordinal equals [1,2]`, `runs.#.status equals ["completed","completed"]`}},
 	{"multi_turn", "words alternate, both of the user's start a turn", []string{`messages.#.role equals ["user","assistant","user","assistant"]`, `turnItems.#(type=="user_message")#.inputIntent equals ["turn_start","turn_start"]`}},
 	{"multi_turn", "one provider thread serves both", []string{`providerThreads.# equals 1`, `providerThreads.0.firstRunOrdinal equals 1`, `providerThreads.0.lastRunOrdinal equals 2`}},
-	{"multi_turn", "in one process", []string{`wire claude: query.open x1`, `wire claude: prompt.offer x2`, `wire codex: thread/start x1`}},
-	{"multi_turn_restart", "or in two, the second of which resumes", []string{`wire claude: query.open x2`, `wire codex: thread/resume x1`, `wire codex: thread/start x1`, `providerThreads.# equals 1`}},
+	{"multi_turn", "in one process", []string{`wire claude: query.open x1`, `wire claude: prompt.offer x2`, `wire codex: thread/start x1`, `wire cursor: agent.open x1`, `wire cursor: run.start x2`}},
+	{"multi_turn_restart", "or in two, the second of which resumes", []string{`wire claude: query.open x2`, `wire codex: thread/resume x1`, `wire codex: thread/start x1`, `wire cursor: agent.open x2`, `providerThreads.# equals 1`}},
 
 	{"message_steering", "one run, one attempt, one turn", []string{`runs.#.status equals ["completed"]`, `attempts.#.reason equals ["initial"]`, `providerTurns.#.status equals ["completed"]`}},
 	{"message_steering", "the second message steers it and belongs to it", []string{`turnItems.#(type=="user_message")#.inputIntent equals ["turn_start","steer"]`, `messages.#(text=="Stop counting and respond with exactly: steered").runId matches run:.*:1`}},
 	{"message_steering", "nobody is asked, and the steer is heard", []string{`runtimeRequests length 0`, `messages.#(text=="steered").role equals "assistant"`}},
+	{"message_steering", "a provider that can't gets it in a second attempt", []string{`without activeSteering: attempts.#.status equals ["superseded","completed"]`, `without activeSteering: turnItems.#(type=="user_message")#.inputIntent equals ["turn_start","steer"]`, `order cursor: out run.cancel, in run.completed, out run.start`}},
 
-	{"turn_interrupt", "the acknowledgement ends nothing", []string{`probe runs.0.status equals "running"`, `probe attempts.0.status equals "running"`, `probe turnItems.#(type=="run_interrupt_result") absent`, `order codex: out turn/interrupt, in turn/interrupt, in turn/completed`, `order claude: out query.interrupt, in query.interrupt, in result/error_during_execution`}},
+	{"turn_interrupt", "the acknowledgement ends nothing", []string{`probe runs.0.status equals "running"`, `probe attempts.0.status equals "running"`, `probe turnItems.#(type=="run_interrupt_result") absent`, `order codex: out turn/interrupt, in turn/interrupt, in turn/completed`, `order claude: out query.interrupt, in query.interrupt, in result/error_during_execution`, `order cursor: out run.cancel, in run.completed, out run.start`}},
 	{"turn_interrupt", "the turn's end interrupts run, attempt, root node and turn", []string{`runs.#.status equals ["interrupted","completed"]`, `attempts.#.status equals ["interrupted","completed"]`, `nodes.#(kind=="root_turn")#.status equals ["interrupted","completed"]`, `providerTurns.0.status one of "interrupted" "cancelled"`}},
 	{"turn_interrupt", "the request stands before the result, which names it", []string{`probe turnItems.#(type=="run_interrupt_request").status equals "completed"`, `turnItems.#(type=="run_interrupt_result").status equals "interrupted"`, `turnItems.#(type=="run_interrupt_result").parentItemId matches turn-item:signal:.*:interrupt-request`}},
 	{"turn_interrupt", "the thread is free for the next message", []string{`probe providerThreads.0.status equals "idle"`, `wire codex: turn/start x2`}},
@@ -40,7 +41,7 @@ var checklist = []claim{
 	{"steering_restart_fallback", "its turn is ended, its root node interrupted", []string{`providerTurns.0.status one of "interrupted" "cancelled"`, `providerTurns.1.status equals "completed"`, `nodes.#(kind=="root_turn")#.status equals ["interrupted","completed"]`}},
 	{"steering_restart_fallback", "the run is the second attempt's", []string{`runs.0.activeAttemptId matches run-attempt:.*:2`, `runs.0.rootNodeId matches node:root:.*:2`}},
 	{"steering_restart_fallback", "nobody interrupted", []string{`turnItems.#(type=="run_interrupt_request") absent`, `turnItems.#(type=="run_interrupt_result") absent`}},
-	{"steering_restart_fallback", "the second turn is asked for once the first has ended", []string{`order codex: out turn/interrupt, in turn/completed, out turn/start`}},
+	{"steering_restart_fallback", "the second turn is asked for once the first has ended", []string{`order codex: out turn/interrupt, in turn/completed, out turn/start`, `order cursor: out run.cancel, in run.completed, out run.start`}},
 	{"steering_restart_fallback", "a provider that can't is left alone", []string{`without steeringByRestart: runs.#.status equals ["completed"]`, `without steeringByRestart: attempts.#.reason equals ["initial"]`, `refused without steeringByRestart: not_supported`, `wire claude: prompt.offer x1`}},
 
 	{"subagent", "two native subagents complete, made by the agent", []string{`subagents.#.status equals ["completed","completed"]`, `subagents.#.origin equals ["provider_native","provider_native"]`, `subagents.#.createdBy equals ["agent","agent"]`}},
@@ -48,7 +49,7 @@ var checklist = []claim{
 	{"subagent", "which knows where it comes from", []string{`child 1: thread.lineage.relationshipToParent equals "subagent"`, `child 2: thread.lineage.relationshipToParent equals "subagent"`, `codex: child 1: providerThreads.0.forkedFrom.providerTurnId matches provider-turn:codex:.*`, `shared: child of nobody`, `shared: child of another root`}},
 	{"subagent", "and its turn, where the provider tells of one", []string{`child 1: providerThreads.# equals 1`, `codex: child 1: providerTurns.#.status equals ["completed"]`, `claude: child 1: providerTurns length 0`}},
 	{"subagent", "the parent has none of its words and work but the result", []string{`turnItems.#(type=="command_execution") absent`, `messages.#(role=="assistant")#.text equals ["Both helpers are done."]`, `turnItems.#(type=="subagent").result contains "First helper"`, `subagents.0.result contains "First helper"`}},
-	{"subagent", "the parent stays on its provider thread", []string{`thread.activeProviderThreadId matches provider-thread:(codex|claude):.*`, `providerThreads length 1`}},
+	{"subagent", "the parent stays on its provider thread", []string{`thread.activeProviderThreadId matches provider-thread:(codex|claude|cursor):.*`, `providerThreads length 1`}},
 	{"subagent", "the ends of both end no run", []string{`probe runs.0.status equals "running"`, `runs.#.status equals ["completed"]`, `fault: a child's completion closes the run`}},
 
 	{"subagent_checkpoint", "the child's scope lies below the run's and advances nothing", []string{`checkpointScopes.#.kind equals ["root_run","subagent"]`, `checkpointScopes.1.parentScopeId matches checkpoint-scope:.*:run-1`, `checkpointScopes.#.advancesAppRunCount equals [true,false]`}},
@@ -60,6 +61,8 @@ var checklist = []claim{
 	{"thread_rollback", "later checkpoints are stale", []string{`checkpoints.#.status equals ["ready","ready","stale","stale","ready","ready"]`}},
 	{"thread_rollback", "on one provider thread", []string{`providerThreads length 1`, `wire codex: thread/revert x1`, `wire claude: query.open x2`}},
 	{"thread_rollback", "whose head is set until the next turn, where it has one", []string{`probe claude: providerThreads.0.nativeConversationHeadRef.driver equals "claude"`, `providerThreads.0.nativeConversationHeadRef equals null`}},
+	{"thread_rollback", "a provider that can't keeps all", []string{`refused without rollback: not_supported`, `without rollback: runs.#.status equals ["completed","completed","completed"]`}},
+	{"thread_fork", "a fork that can't be copied is told everything", []string{`without fork: runs.#.status equals ["completed","completed","completed"]`, `wire cursor: agent.open x3`}},
 
 	{"approval_request", "the request is seen pending, then resolved", []string{`probe runtimeRequests.#.status equals ["pending"]`, `runtimeRequests.#.status equals ["resolved"]`}},
 	{"approval_request", "user, command, approval and answer are items", []string{`turnItems.#.type in order "user_message" "command_execution" "approval_request" "assistant_message" "checkpoint"`, `nodes.#.kind contains "approval_request"`}},

@@ -48,6 +48,9 @@ func evidence(t *testing.T, name string) map[string]bool {
 			if m := s.Message; m != nil && m.Refused != "" {
 				found["refused "+prefix+m.Refused] = true
 			}
+			if b := s.Rollback; b != nil && b.Refused != "" {
+				found["refused "+prefix+b.Refused] = true
+			}
 		}
 		add(prefix, final)
 	}
