@@ -12,7 +12,7 @@
 import http from 'node:http';
 import {parseArgs} from 'node:util';
 import {Run} from './run.mjs';
-import {encode, envelope, Message} from './wire.mjs';
+import {encode, envelope, Message, Refusal} from './wire.mjs';
 
 const {values: flags} = parseArgs({
   options: {
@@ -23,10 +23,6 @@ const {values: flags} = parseArgs({
 });
 const conversations = new Map(); // by id, which is the agent's
 const channels = new Map(); // by the id of the run's request
-
-class Unserved extends Error {
-  code = 'unimplemented';
-}
 
 // channel is what the SDK says in a run. Its messages are numbered, each comes
 // in a request of its own, and maybe before the stream that they belong to.
@@ -80,13 +76,13 @@ function stream(body, request, response) {
       });
       const action = asked.message(2);
       const prompt = action.message(1).message(1);
-      const start = action.has(1) ? run.start(prompt.text(1), prompt.number(4)) : Promise.reject(new Unserved('an action without a message'));
+      const start = action.has(1) ? run.start(prompt.text(1), prompt.number(4)) : Promise.reject(new Refusal('unimplemented', 'an action without a message'));
       start.then(
         () => end(),
         (e) => {
           if (cancelled.signal.aborted) return;
           console.error(`cursor-backend: ${e.message}`);
-          if (e.code) end({code: e.code, message: e.message});
+          if (e instanceof Refusal) end({code: e.code, message: e.message});
           else response.destroy();
         },
       );
@@ -123,7 +119,7 @@ const answers = {
   models: (_, __, response) => json(response, {items: [{id: flags.model, displayName: flags.model, aliases: [], parameters: [], variants: []}], models: []}),
 };
 // What the SDK asks on the side, and takes an empty answer to.
-const empty = /^(GetServerConfig|.*OrEmptyIfNotInTeam|BootstrapStatsig|.*Analytics.*|Batch|TrackEvents|SubmitLogs)$/;
+const empty = /^\/aiserver\.v1\.(AnalyticsService|ServerConfigService)\/|OrEmptyIfNotInTeam$/;
 
 const server = http.createServer((request, response) => {
   const chunks = [];
@@ -133,7 +129,7 @@ const server = http.createServer((request, response) => {
     const call = path.split('/').at(-1);
     try {
       if (answers[call]) return answers[call](Buffer.concat(chunks), request, response);
-      if (empty.test(call) || /Analytics/.test(path)) return proto(response);
+      if (empty.test(path)) return proto(response);
     } catch (e) {
       console.error(`cursor-backend: ${path}: ${e.message}`);
       return json(response, {code: 'invalid_argument', message: e.message}, 400);

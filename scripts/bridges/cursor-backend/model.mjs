@@ -1,10 +1,11 @@
 // A client of the scripted model: Anthropic Messages in events.
-// ModelError is an error that the model answered. Its code is Connect's.
-export class ModelError extends Error {
-  constructor(status, {type, message} = {}) {
-    super(message ?? `the model answered with status ${status}`);
-    this.code = status === 429 || type === 'rate_limit_error' ? 'resource_exhausted' : 'internal';
-  }
+
+import {Refusal} from './wire.mjs';
+
+// refused is an error that the model answered.
+function refused(status, {type, message} = {}) {
+  const code = status === 429 || type === 'rate_limit_error' ? 'resource_exhausted' : 'internal';
+  return new Refusal(code, message ?? `the model answered with status ${status}`);
 }
 
 async function* lines(body) {
@@ -25,7 +26,7 @@ export async function* ask(url, model, messages, tools, signal) {
     body: JSON.stringify({model, messages, tools, stream: true, max_tokens: 8192}),
     signal,
   });
-  if (!response.ok) throw new ModelError(response.status, (await response.json().catch(() => ({}))).error);
+  if (!response.ok) throw refused(response.status, (await response.json().catch(() => ({}))).error);
   let call = null;
   let over = false;
   for await (const line of lines(response.body)) {
@@ -34,7 +35,7 @@ export async function* ask(url, model, messages, tools, signal) {
     const {delta, content_block: block} = event;
     switch (event.type) {
       case 'error':
-        throw new ModelError(0, event.error);
+        throw refused(0, event.error);
       case 'content_block_start':
         if (block.type === 'tool_use') call = {id: block.id, name: block.name, input: ''};
         break;

@@ -1,5 +1,6 @@
 // The tools that the model is offered, and how a call of each looks to the
 // SDK. Fields are those of the SDK's own messages.
+import {Refusal} from './wire.mjs';
 
 const string = {type: 'string'};
 const schema = (required, properties) => ({type: 'object', required, properties});
@@ -35,7 +36,7 @@ const args = {
 
 export function argumentsOf({name, input, id}) {
   const make = args[name];
-  if (!make) throw new Error(`the model calls ${JSON.stringify(name)}: want ${Object.keys(args).join(', ')}`);
+  if (!make) throw new Refusal('unimplemented', `the model calls ${JSON.stringify(name)}: want ${Object.keys(args).join(', ')}`);
   return make(input, id);
 }
 

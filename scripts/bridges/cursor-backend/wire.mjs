@@ -42,9 +42,10 @@ export class Message {
         if (byte < 128) return n;
       }
     };
+    const kinds = {0: number, 1: () => take(8), 2: () => take(Number(number())), 5: () => take(4)};
     while (at < buffer.length) {
       const tag = Number(number());
-      const read = [number, () => take(8), () => take(Number(number())), , , () => take(4)][tag % 8];
+      const read = kinds[tag % 8];
       if (!read) throw new Error(`protobuf: wire type ${tag % 8}`);
       this.#fields.set(Math.floor(tag / 8), read());
     }
@@ -76,4 +77,12 @@ export function envelope(bytes, last = false) {
   head[0] = last ? 2 : 0;
   head.writeUInt32BE(bytes.length, 1);
   return Buffer.concat([head, bytes]);
+}
+
+// Refusal is an error that the SDK is told, with a code of Connect's.
+export class Refusal extends Error {
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
 }
