@@ -99,8 +99,9 @@ inside() {
 		wait "$model" || die "the scripted model failed"
 		return "$status"
 	fi
+	local log=$RECORD_SCRATCH/model.ndjson
 	unset RECORD_SCRATCH REPLAYPEER_CACHE INSTANCES CLIENT
-	env "${all[@]}" "${env[@]}" orch-run live "${others[@]}" --dir "$root/transcripts" --scenario "$scenario" --provider "$provider" \
+	env "${all[@]}" "${env[@]}" orch-run live --model-log "$log" "${others[@]}" --dir "$root/transcripts" --scenario "$scenario" --provider "$provider" \
 		--record "$out" --source scripted-model -- "${command[@]}" || status=$?
 	exec {input}>&-
 	wait "$model" || die "the scripted model failed"

@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 [ $# -ge 1 ] && [ $# -le 3 ] || { echo "usage: scripts/rerecord.sh DIR [PROVIDER [SCENARIO]]" >&2; exit 2; }
 dir=$(realpath -m "$1")
 shift
+[ ! -e "$dir/live.ndjson" ] || { echo "rerecord: $dir has recordings already: name another folder" >&2; exit 2; }
 mkdir -p "$dir/transcripts" "$dir/log"
 : >"$dir/live.ndjson"
 export dir

@@ -31,6 +31,7 @@ func liveCommand(ctx context.Context) *cli.Command {
 			&cli.StringFlag{Name: "dir", Usage: "folder of NAME/scenario.yaml; default those built in"},
 			&cli.StringFlag{Name: "record", Usage: "record the provider to `FILE`, which must not exist"},
 			&cli.StringFlag{Name: "compare", Usage: "compare with this `TRANSCRIPT` of the scenario and tell what drifted in the provider's protocol; exit 3 when something did"},
+			&cli.StringFlag{Name: "model-log", Usage: "`FILE` in which replay-record model logs its requests: the scenario's assertions on them are held"},
 			&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"},
 			&cli.StringSliceFlag{Name: "instance", Usage: "another provider instance of the scenario, repeatable: `NAME=CMD ARGS…`, split at spaces"},
 			&cli.StringFlag{Name: "keep", Usage: "keep event log, projection and database below `DIR`"},
@@ -48,7 +49,7 @@ func liveAction(ctx context.Context, c *cli.Context) error {
 	case c.NArg() == 0:
 		return tool.Usagef("live needs the provider's command after --")
 	}
-	live := &scenario.Live{Command: c.Args().Slice(), Source: c.String("source"), Instances: map[string][]string{}}
+	live := &scenario.Live{Command: c.Args().Slice(), Source: c.String("source"), ModelLog: c.String("model-log"), Instances: map[string][]string{}}
 	if live.Source != "live" && live.Source != "scripted-model" {
 		return tool.Usagef("source %q: want live or scripted-model", live.Source)
 	}

@@ -90,6 +90,7 @@ var Codex = &Flavor{
 		{envelope.Out, "*", "params.expectedTurnId"},
 		{envelope.Out, "*", "params.beforeTurnId"},
 		{envelope.Out, "*", "params.lastTurnId"},
+		{envelope.Out, "*", "params.processId"},
 	},
 }
 
