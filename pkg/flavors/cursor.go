@@ -56,6 +56,7 @@ var Cursor = &Flavor{
 		{envelope.In, "run.completed", "result.requestId"},
 		{envelope.In, "run.completed", "result.durationMs"},
 		{envelope.In, "run.completed", "result.usage"},
+		{envelope.In, "call.failed", "error.message"}, // it names the agent
 		{envelope.In, "interaction.update", "**.callId"},
 		{envelope.In, "interaction.update", "**.modelCallId"},
 		{envelope.In, "interaction.update", "**.durationMs"},
