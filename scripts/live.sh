@@ -20,6 +20,10 @@ trap 'rm -rf "$dir"' EXIT
 failed=
 
 scripts/rerecord.sh "$dir" || failed="some scenarios were not recorded"
+# These must be among what the orchestrator completed with the real providers.
+for pair in {simple,turn_interrupt}/{codex,claude,cursor} approval_request/{codex,claude}; do
+	[ -f "$dir/transcripts/$pair.ndjson" ] || failed="$pair was not completed with the real provider"
+done
 go run ./cmd/transcript-lint check "$dir/transcripts"
 go run ./cmd/orch-run run --dir "$dir/transcripts" || failed="some new recordings do not replay"
 go run ./cmd/orch-run run --json >"$dir/replays.ndjson" || failed="some committed recordings do not replay"
@@ -28,8 +32,6 @@ go run ./cmd/orch-run run --json >"$dir/replays.ndjson" || failed="some committe
 # scripts/drift.sh is what fails on it.
 scripts/compare.sh "$dir" || printf '\n!! THE PROVIDERS DRIFTED from the committed recordings, see above\n\n'
 
-[ -n "${REPLAYPEER_CURSOR_BACKEND:-}" ] ||
-	printf '\n!! CURSOR WAS NOT TESTED LIVE: REPLAYPEER_CURSOR_BACKEND names no stand-in for its backend\n\n'
 scripts/live/opencode/install.sh
 go test -count=1 -tags live -run Live -json ./... >"$dir/clients.ndjson" || failed="some real clients failed"
 go run ./scripts/suite clients "$dir"

@@ -144,7 +144,7 @@ func (r *runner) respond(ctx context.Context, a *Respond) error {
 		}
 	}
 	r.feed.mu.Unlock()
-	if request == "" {
+	if request == "" && a.Refused == "" {
 		return inf(Adapter, "there is no request to answer")
 	}
 	id := r.newCommand("respond")
