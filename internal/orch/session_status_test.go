@@ -28,7 +28,9 @@ func TestSessionStatus(t *testing.T) {
 		r.do(say("d", command, "go"))
 		p := r.await("d", "a request", func(p *orch.Projection) bool { return len(p.RuntimeRequests) == 2*i+1 })
 		r.do(orch.RespondToRequest{CommandID: "r" + command, ThreadID: "d", RequestID: p.RuntimeRequests[2*i].ID, Decision: "accept"})
-		p = r.await("d", "the other", func(p *orch.Projection) bool { return len(p.RuntimeRequests) == 2*i+2 && p.RuntimeRequests[2*i+1].Status == "cancelled" })
+		p = r.await("d", "the other", func(p *orch.Projection) bool {
+			return len(p.RuntimeRequests) == 2*i+2 && p.RuntimeRequests[2*i+1].Status == "cancelled"
+		})
 		if i == 1 { // nobody ends this one but the clock
 			r.do(orch.InterruptRun{CommandID: "k", ThreadID: "d", RunID: p.Runs[1].ID})
 			r.settled("d")
