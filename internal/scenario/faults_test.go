@@ -287,7 +287,7 @@ func TestFaults(t *testing.T) {
 		if sc.Timeout = Duration(time.Minute); f != nil {
 			sc.Timeout = Duration(4 * time.Second) // some faults only show by what never comes
 		}
-		cfg := Config{Peer: self, Env: os.Environ(), Temp: t.TempDir(), faults: f}
+		cfg := Config{Peer: self, Env: os.Environ(), faults: f} // Temp is short: a socket lies there
 		return Run(t.Context(), cfg, sc, orElse(provider, "codex"))
 	}
 	table := make([]string, len(faultList))
