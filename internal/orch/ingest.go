@@ -26,14 +26,18 @@ func ingest(d *draft, s source, event ProviderEvent) error {
 	switch e := event.(type) {
 	case TurnStarted:
 		ingestTurnStarted(d, s, e)
+		settleSession(d, s.sessionID)
 	case TurnEnded:
 		ingestTurnEnded(d, s, e)
+		settleSession(d, s.sessionID)
 	case ItemUpdated:
 		ingestItem(d, s, e)
 	case RequestOpened:
 		ingestRequestOpened(d, s, e)
+		settleSession(d, s.sessionID)
 	case RequestClosed:
 		ingestRequestClosed(d, s, e)
+		settleSession(d, s.sessionID)
 	case HeadChanged:
 		ingestHead(d, s, e)
 	case SubagentUpdated:

@@ -97,6 +97,7 @@ func planRespond(d *draft, c RespondToRequest) error {
 		item.Status, item.CompletedAt, item.Answers = status, d.at(), c.Answers
 		d.put(item)
 	}
+	settleSession(d, session)
 	d.effect(EffectRespond, request.ID, effectPayload{
 		RequestID: request.ID, SessionID: session, Decision: c.Decision, Answers: c.Answers,
 	})

@@ -164,6 +164,32 @@ func (r *runner) cancelQueued(ctx context.Context, c *CancelQueuedRun) error {
 	return err
 }
 
+func (r *runner) reorderQueued(ctx context.Context, q *ReorderQueued) error {
+	run, err := r.targetRun(r.thread, q.Run)
+	if err != nil {
+		return in(Adapter, err)
+	}
+	before := ""
+	if q.Before > 0 {
+		if before, err = r.targetRun(r.thread, q.Before); err != nil {
+			return in(Adapter, err)
+		}
+	}
+	id := r.newCommand("reorder")
+	_, err = r.dispatch(ctx, id, q.Refused, orch.ReorderQueuedRun{CommandID: id, ThreadID: r.thread, RunID: run, BeforeRunID: before})
+	return err
+}
+
+func (r *runner) editQueued(ctx context.Context, q *EditQueued) error {
+	run, err := r.targetRun(r.thread, q.Run)
+	if err != nil {
+		return in(Adapter, err)
+	}
+	id := r.newCommand("edit")
+	_, err = r.dispatch(ctx, id, q.Refused, orch.EditQueuedRun{CommandID: id, ThreadID: r.thread, RunID: run, Text: q.Text})
+	return err
+}
+
 func (r *runner) promote(ctx context.Context, p *Promote) error {
 	run, err := r.targetRun(r.thread, p.Run)
 	if err != nil {

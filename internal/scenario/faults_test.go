@@ -237,6 +237,12 @@ var faultList = []fault{
 			return s.AgentSession.ForkThread(ctx, id, "", t)
 		}})
 	}},
+	{"an edited message goes out as it was", "queued_changed", func() *faults {
+		return agentFault(hooks{start: func(s *faultySession, ctx context.Context, in orch.TurnInput) error {
+			in.Text = strings.Replace(in.Text, "put in other words", "written in haste", 1)
+			return s.AgentSession.StartTurn(ctx, in)
+		}})
+	}},
 	{"a cancelled queued run starts", "queued_cancelled", func() *faults {
 		var first atomic.Bool
 		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
@@ -281,7 +287,7 @@ func TestFaults(t *testing.T) {
 		if sc.Timeout = Duration(time.Minute); f != nil {
 			sc.Timeout = Duration(4 * time.Second) // some faults only show by what never comes
 		}
-		cfg := Config{Peer: self, Env: os.Environ(), Temp: t.TempDir(), faults: f}
+		cfg := Config{Peer: self, Env: os.Environ(), faults: f} // Temp is short: a socket lies there
 		return Run(t.Context(), cfg, sc, orElse(provider, "codex"))
 	}
 	table := make([]string, len(faultList))

@@ -47,7 +47,7 @@ func TestPairs(t *testing.T) {
 				t.Parallel()
 				plain, probed := *sc, *sc
 				plain.Probes = nil
-				cfg := Config{Peer: self, Env: os.Environ(), Temp: t.TempDir(), Keep: t.TempDir()}
+				cfg := Config{Peer: self, Env: os.Environ(), Keep: t.TempDir()} // Temp is short: a socket lies there
 				first := playPair(t, cfg, &plain, provider)
 				if first == nil {
 					return

@@ -87,6 +87,8 @@ type Step struct {
 	Interrupt       *Interrupt       `json:"interrupt"`
 	Respond         *Respond         `json:"respond"`
 	CancelQueuedRun *CancelQueuedRun `json:"cancel_queued_run"`
+	ReorderQueued   *ReorderQueued   `json:"reorder_queued_run"`
+	EditQueued      *EditQueued      `json:"edit_queued_run"`
 	Promote         *Promote         `json:"promote"`
 	Rollback        *Rollback        `json:"rollback"`
 	SwitchProvider  *SwitchProvider  `json:"switch_provider"`

@@ -87,6 +87,10 @@ func (r *runner) step(ctx context.Context, step Step) error {
 		return r.respond(ctx, step.Respond)
 	case step.CancelQueuedRun != nil:
 		return r.cancelQueued(ctx, step.CancelQueuedRun)
+	case step.ReorderQueued != nil:
+		return r.reorderQueued(ctx, step.ReorderQueued)
+	case step.EditQueued != nil:
+		return r.editQueued(ctx, step.EditQueued)
 	case step.Promote != nil:
 		return r.promote(ctx, step.Promote)
 	case step.Rollback != nil:
