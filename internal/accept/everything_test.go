@@ -17,6 +17,7 @@ var additions = map[string][2]string{
 	"acp.ndjson-jsonrpc":     {`"clientInfo":{`, `"clientInfo":{"build":7,`},
 	"claude-agent-sdk.query": {`"options":{`, `"options":{"build":7,`},
 	"opencode-sdk.sse":       {`"input":{"title"`, `"input":{"build":7,"title"`},
+	"cursor-agent-sdk.local": {`"operation":`, `"build":7,"operation":`},
 }
 
 // A client that has a new field in its frames is taken into a copy of all our

@@ -2,6 +2,7 @@ package lint
 
 import (
 	"strings"
+	"sync"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 	"github.com/replaypeer/replaypeer/pkg/flavors"
@@ -27,6 +28,21 @@ const (
 	streams                 // pieces of the flavor's streams, in their order
 	groups
 )
+
+// layouts keeps layouts, which are the dearer the shorter a file is.
+var layouts sync.Map // *flavors.Flavor to *sync.Pool of *layout
+
+func takeLayout(f *flavors.Flavor) *layout {
+	pool, _ := layouts.LoadOrStore(f, &sync.Pool{New: func() any { return newLayout(f) }})
+	return pool.(*sync.Pool).Get().(*layout)
+}
+
+// release lets another file have the layout. The last step's spans are gone.
+func (p *layout) release() {
+	if pool, ok := layouts.Load(p.flavor); ok {
+		pool.(*sync.Pool).Put(p)
+	}
+}
 
 func newLayout(f *flavors.Flavor) *layout {
 	p := &layout{flavor: f}

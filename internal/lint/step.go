@@ -85,7 +85,7 @@ func (t *conversation) step(e envelope.Entry) *step {
 	}
 	s.frame, s.sure = &f, !t.gap
 	if t.places == nil {
-		t.places = newLayout(t.flavor)
+		t.places = takeLayout(t.flavor)
 	}
 	s.places, s.spans = t.places, t.places.matcher.Find(s.dir, f)
 	switch f.Kind {
