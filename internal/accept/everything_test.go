@@ -65,7 +65,7 @@ func TestFieldInAllTranscripts(t *testing.T) {
 		t.Errorf("refused: %v", refused)
 	}
 	for _, c := range plan.Changes {
-		if c.Op != "added" || string(c.New) != "7" || !strings.HasSuffix(c.Path, ".build") {
+		if c.Op != "added" || string(c.New) != "7" || !strings.HasSuffix("."+c.Path, ".build") {
 			t.Errorf("change %+v", c)
 		}
 	}
