@@ -410,7 +410,7 @@ func TestStoreFailsNowAndThen(t *testing.T) {
 		ctx, done := context.WithCancel(r.ctx)
 		var wg sync.WaitGroup
 		wg.Go(func() { // time passes, for the retries
-			for r.clock.BlockUntilContext(ctx, 2) == nil {
+			for r.clock.BlockUntilContext(ctx, 3) == nil {
 				r.clock.Advance(100 * time.Millisecond)
 			}
 		})

@@ -49,7 +49,7 @@ func recoverThread(d *draft, capturing bool) {
 	}
 	for _, session := range slices.Clone(d.p.ProviderSessions) {
 		if session.Status != "stopped" && session.Status != "error" {
-			stopSession(d, session, "cancelled", reason, false)
+			stopSession(d, session, "cancelled", reason, releaseShutdown)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/jonboulle/clockwork"
 )
 
 // work is one effect worker: it claims, carries out and settles effects until
@@ -34,8 +36,7 @@ func (o *Orchestrator) work(worker int) {
 
 // poll wakes the workers from time to time, for effects that no commit of this
 // process announces.
-func (o *Orchestrator) poll() {
-	ticker := o.clock.NewTicker(effectPoll)
+func (o *Orchestrator) poll(ticker clockwork.Ticker) {
 	defer ticker.Stop()
 	for {
 		select {
