@@ -76,8 +76,10 @@ type runner struct {
 
 	instances []*instance // the first is the provider's own
 
-	clock  clockwork.Clock
-	random io.Reader
+	clock     clockwork.Clock
+	fake      *clockwork.FakeClock // clock, where steps can move it; else nil
+	stopClock func()               // nil when it does not go by itself
+	random    io.Reader
 
 	store    *sqlite.Store
 	watched  *watchedStore // what the orchestrator has of store
@@ -129,6 +131,11 @@ func (r *runner) run(ctx context.Context, res *Result) error {
 		return in(Setup, err)
 	}
 	defer os.RemoveAll(dir)
+	defer func() {
+		if r.stopClock != nil {
+			r.stopClock()
+		}
+	}()
 	r.dir = dir
 	r.workspace = filepath.Join(dir, "workspace")
 	r.db = filepath.Join(dir, "run.db")
