@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(peer.Serve(context.Background(), cfg, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	if job := os.Getenv(crashEnv); job != "" {
+		os.Exit(crashChild(job))
+	}
 	os.Exit(m.Run())
 }
 
