@@ -291,10 +291,18 @@ type rig struct {
 	*orch.Orchestrator
 }
 
-// flaky is a store whose commits can fail after they were planned.
+// flaky is a store whose commits can fail after they were planned, and with
+// them settlements.
 type flaky struct {
 	orch.Store
 	fail func(req orch.CommitRequest) error
+}
+
+func (f flaky) SettleEffect(ctx context.Context, s orch.Settlement) (bool, error) {
+	if err := f.fail(orch.CommitRequest{CommandType: "settle"}); err != nil {
+		return false, err
+	}
+	return f.Store.SettleEffect(ctx, s)
 }
 
 func (f flaky) Commit(ctx context.Context, req orch.CommitRequest, decide func() (orch.Batch, error)) (orch.CommitResult, error) {

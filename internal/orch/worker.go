@@ -76,11 +76,19 @@ func (o *Orchestrator) carryOut(effect Effect) {
 	if err != nil {
 		o.log.Warn("effect", "id", effect.ID, "attempt", effect.Attempt, "status", s.Status, "error", err)
 	}
-	held, err := o.store.SettleEffect(context.WithoutCancel(o.ctx), s)
+	// Until it is settled nothing else is done for its thread.
+	err = o.insist(o.ctx, effect.ThreadID, func() error {
+		held, err := o.store.SettleEffect(context.WithoutCancel(o.ctx), s)
+		if err != nil {
+			return storeError{err}
+		}
+		if !held {
+			o.log.Warn("effect was settled by another holder", "id", effect.ID)
+		}
+		return nil
+	})
 	if err != nil {
-		o.log.Error("settle effect", "id", effect.ID, "error", err)
-	} else if !held {
-		o.log.Warn("effect was settled by another holder", "id", effect.ID)
+		return // shut down: the next recovery decides
 	}
 	o.woken.broadcast()
 	o.changed.broadcast()
