@@ -16,12 +16,11 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	_ "modernc.org/sqlite" // the driver
 )
 
 // Store is an open database. It implements orch.Store.
 type Store struct {
+	path   string
 	writer *sql.DB // one connection
 	reader *sql.DB
 }
@@ -31,6 +30,9 @@ type Store struct {
 func Open(ctx context.Context, path string) (*Store, error) {
 	s, err := open(ctx, path)
 	if err != nil {
+		if told := explain(path, err); told != err {
+			return nil, fmt.Errorf("open %w", told)
+		}
 		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
 	return s, nil
@@ -48,7 +50,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	s := &Store{}
+	s := &Store{path: path}
 	if s.writer, err = connect(path, 1, url.Values{"_txlock": {"immediate"}}); err != nil {
 		return nil, err
 	}
@@ -89,12 +91,12 @@ func (s *Store) Close() error {
 
 // write runs f in a write transaction.
 func (s *Store) write(ctx context.Context, f func(*sql.Tx) error) error {
-	return transact(ctx, s.writer, nil, f)
+	return explain(s.path, transact(ctx, s.writer, nil, f))
 }
 
 // read runs f in a transaction that sees one state of the database.
 func (s *Store) read(ctx context.Context, f func(*sql.Tx) error) error {
-	return transact(ctx, s.reader, &sql.TxOptions{ReadOnly: true}, f)
+	return explain(s.path, transact(ctx, s.reader, &sql.TxOptions{ReadOnly: true}, f))
 }
 
 func transact(ctx context.Context, db *sql.DB, options *sql.TxOptions, f func(*sql.Tx) error) error {
@@ -103,9 +105,9 @@ func transact(ctx context.Context, db *sql.DB, options *sql.TxOptions, f func(*s
 		return err
 	}
 	if err := f(tx); err != nil {
-		if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
-			return err
-		}
+		// A failure of the disk has ended the transaction already, so that this
+		// fails too; the first error tells why.
+		_ = tx.Rollback()
 		return err
 	}
 	return tx.Commit()
