@@ -43,7 +43,7 @@ var own = map[string][]string{
 		"internal/orch", "internal/orch/agent", "internal/orch/checkpoint", "internal/orch/sqlite",
 		"internal/peer", "internal/proc", "internal/replay", "pkg/envelope", "pkg/flavors", "schemas",
 	},
-	"scripts/bench": {},
+	"scripts/bench": {"internal/orch", "internal/orch/sqlite"},
 }
 
 // reserved says which packages alone may import an outside module.
@@ -51,7 +51,7 @@ var reserved = map[string][]string{
 	"github.com/urfave/cli/":              {"internal/tool", "cmd/"},
 	"github.com/santhosh-tekuri/":         {"schemas"},
 	"modernc.org/sqlite":                  {"internal/orch/sqlite"},
-	"database/sql":                        {"internal/orch/sqlite"},
+	"database/sql":                        {"internal/orch/sqlite", "scripts/bench"},
 	"github.com/google/go-cmp/":           {"internal/scenario"},
 	"net/http":                            {"internal/model", "internal/peer", "internal/record"},
 	"github.com/jonboulle/clockwork":      {"internal/orch", "internal/scenario", "cmd/orch-run"},

@@ -42,6 +42,10 @@ func main() {
 		fail(err)
 	}
 	fmt.Printf("%s/%s, %d cores, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
+	if *storeOnly {
+		b.store()
+		return
+	}
 	b.coldStart(*starts)
 	b.pipelined(*frames)
 	b.lockStep(*trips)
@@ -49,6 +53,7 @@ func main() {
 	if *big > 0 {
 		b.large(*big)
 	}
+	b.store()
 }
 
 type bench struct{ peer, record, self, dir string }
