@@ -3,6 +3,7 @@ package orch
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -184,10 +185,14 @@ func decodeEntity(kind Kind, raw []byte) (entity, error) {
 
 func decodeAs[T entity](raw []byte) (entity, error) {
 	var e T
-	if err := json.Unmarshal(raw, &e); err != nil {
+	if layoutOf(reflect.TypeFor[T]()).decode(string(raw), reflect.ValueOf(&e).Elem()) {
+		return e, nil
+	}
+	var plain T
+	if err := json.Unmarshal(raw, &plain); err != nil {
 		return nil, err
 	}
-	return e, nil
+	return plain, nil
 }
 
 // kindOfEvent is the first word of an event type.

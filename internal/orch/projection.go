@@ -123,6 +123,23 @@ func (p *Projection) put(e entity) {
 	}
 }
 
+// load appends a stored entity, which no other has the id of. Turn items are
+// left to be sorted.
+func (p *Projection) load(e entity) {
+	switch e := e.(type) {
+	case ProviderThread:
+		p.ProviderThreads = append(p.ProviderThreads, e) // its effect on the thread is in the thread
+	case TurnItem:
+		p.TurnItems = append(p.TurnItems, e)
+	case ExecutionNode:
+		p.Nodes = append(p.Nodes, e)
+	case Message:
+		p.Messages = append(p.Messages, e)
+	default:
+		p.put(e) // few
+	}
+}
+
 // activates reports whether a provider thread becomes the thread's active one:
 // when a turn starts on it, or when it is the thread's first. A provider
 // thread that merely goes idle or is unloaded does not.
@@ -152,12 +169,7 @@ func (p *Projection) putItem(e TurnItem) {
 	if ok {
 		p.TurnItems = slices.Delete(p.TurnItems, at, at+1)
 	}
-	place, _ := slices.BinarySearchFunc(p.TurnItems, e, func(a, b TurnItem) int {
-		if a.Ordinal != b.Ordinal {
-			return int(a.Ordinal - b.Ordinal)
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
+	place, _ := slices.BinarySearchFunc(p.TurnItems, e, compareItems)
 	p.TurnItems = slices.Insert(p.TurnItems, place, e)
 	if ok {
 		place = min(place, at)
@@ -165,6 +177,13 @@ func (p *Projection) putItem(e TurnItem) {
 	for i := place; i < len(p.TurnItems); i++ {
 		p.index[entityKey{KindTurnItem, p.TurnItems[i].ID}] = i
 	}
+}
+
+func compareItems(a, b TurnItem) int {
+	if a.Ordinal != b.Ordinal {
+		return int(a.Ordinal - b.Ordinal)
+	}
+	return strings.Compare(a.ID, b.ID)
 }
 
 func (p *Projection) positions() map[entityKey]int {

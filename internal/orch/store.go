@@ -3,6 +3,9 @@ package orch
 import (
 	"context"
 	"errors"
+	"runtime"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -116,23 +119,38 @@ type ShellRow struct {
 	RunStatus string
 }
 
-// projectionOf folds stored rows.
+// projectionOf is the projection that stored rows are of.
 func projectionOf(threadID string, rows ThreadRows) (*Projection, error) {
 	p := newProjection(threadID)
-	var thread entity
-	for _, row := range rows.Rows {
-		decoded, err := decodeEntity(row.Kind, row.Payload)
-		if err != nil {
-			return nil, err
-		}
-		if row.Kind == KindThread {
-			thread = decoded
-		}
-		p.put(decoded)
+	decoded := make([]entity, len(rows.Rows))
+	if err := inParts(len(decoded), func(i int) (err error) {
+		decoded[i], err = decodeEntity(rows.Rows[i].Kind, rows.Rows[i].Payload)
+		return err
+	}); err != nil {
+		return nil, err
 	}
-	if thread != nil {
-		p.put(thread) // provider threads moved the active one while folding
+	for _, e := range decoded {
+		p.load(e)
 	}
+	slices.SortStableFunc(p.TurnItems, compareItems)
+	p.index = nil // it knows nothing of what was appended
 	p.UpdatedAt = rows.UpdatedAt
 	return p, nil
+}
+
+// inParts calls do with 0..n-1, a part of them on each processor.
+func inParts(n int, do func(i int) error) error {
+	const least = 512 // worth a goroutine
+	parts := min(runtime.GOMAXPROCS(0), n/least+1)
+	errs := make([]error, parts)
+	var wg sync.WaitGroup
+	for part := range parts {
+		wg.Go(func() {
+			for i := n * part / parts; i < n*(part+1)/parts && errs[part] == nil; i++ {
+				errs[part] = do(i)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }

@@ -1,15 +1,23 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
 )
+
+// ordered is a row with its place among those of its kind.
+type ordered struct {
+	orch.Row
+	first int64
+}
 
 // Thread implements orch.Store.
 func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, error) {
@@ -32,14 +40,19 @@ func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, e
 			return err
 		}
 		for _, kind := range orch.Kinds {
+			var found []ordered
 			err := rows(ctx, tx, func(r *sql.Rows) error {
-				row := orch.Row{Kind: kind}
-				err := r.Scan(&row.Payload)
-				t.Rows = append(t.Rows, row)
+				row := ordered{Row: orch.Row{Kind: kind}}
+				err := r.Scan(&row.first, &row.Payload)
+				found = append(found, row)
 				return err
-			}, "SELECT payload_json FROM "+table(kind)+" WHERE thread_id = ? ORDER BY first_sequence", threadID)
+			}, "SELECT first_sequence, payload_json FROM "+table(kind)+" WHERE thread_id = ?", threadID)
 			if err != nil {
 				return err
+			}
+			slices.SortFunc(found, func(a, b ordered) int { return cmp.Compare(a.first, b.first) })
+			for _, row := range found {
+				t.Rows = append(t.Rows, row.Row)
 			}
 		}
 		return nil

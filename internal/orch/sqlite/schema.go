@@ -11,7 +11,7 @@ import (
 
 // migrations bring the database from one user_version to the next. They are
 // append-only: a step that was released is never edited.
-var migrations = []func() string{schema1}
+var migrations = []func() string{schema1, schema2}
 
 // projectionSchema is the version of the rows in the projection tables.
 const projectionSchema = 1
@@ -161,5 +161,15 @@ CREATE INDEX %[1]s_order ON %[1]s (thread_id, first_sequence);
 		fmt.Fprintf(&b, "CREATE INDEX %[1]s_status ON %[1]s (status, thread_id);\n", table(kind))
 	}
 	fmt.Fprintf(&b, "CREATE INDEX %[1]s_ordinal ON %[1]s (thread_id, ordinal);\n", table(orch.KindRun))
+	return b.String()
+}
+
+// schema2 drops what made the order of a thread's rows a matter of the
+// database: a thread is read whole, along its key, and put in order after.
+func schema2() string {
+	var b strings.Builder
+	for _, kind := range orch.Kinds {
+		fmt.Fprintf(&b, "DROP INDEX %s_order;\n", table(kind))
+	}
 	return b.String()
 }
