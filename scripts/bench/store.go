@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
@@ -121,8 +122,9 @@ func (b *bench) reading(dir string) {
 	defer store.Close()
 	o := start1(store, echoAgent{})
 	var took []time.Duration
-	items := 0
-	for range 9 {
+	items, reads := 0, 9
+	busy := processor()
+	for range reads {
 		t := time.Now()
 		p, _, err := o.Snapshot(context.Background(), "thread-0")
 		if err != nil {
@@ -130,8 +132,18 @@ func (b *bench) reading(dir string) {
 		}
 		took, items = append(took, time.Since(t)), len(p.TurnItems)
 	}
+	busy = processor() - busy
 	end(o)
-	fmt.Printf("reading a thread of %d items: %.1f ms (target ≤ 50)\n", items, ms(median(took)))
+	fmt.Printf("reading a thread of %d items: %.1f ms (target ≤ 50), %.1f ms of processor\n", items, ms(median(took)), ms(busy)/float64(reads))
+}
+
+// processor is the processor time that this process has used.
+func processor() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		fail(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func open(path string) *sqlite.Store {

@@ -22,7 +22,7 @@ type ordered struct {
 // Thread implements orch.Store.
 func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, error) {
 	var t orch.ThreadRows
-	err := s.read(ctx, func(tx *sql.Tx) error {
+	err := s.read(ctx, func(tx *transaction) error {
 		var err error
 		if t.Sequence, err = highWater(ctx, tx); err != nil {
 			return err
@@ -63,7 +63,7 @@ func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, e
 // Shell implements orch.Store.
 func (s *Store) Shell(ctx context.Context) (orch.ShellRows, error) {
 	var shell orch.ShellRows
-	err := s.read(ctx, func(tx *sql.Tx) error {
+	err := s.read(ctx, func(tx *transaction) error {
 		var err error
 		if shell.Sequence, err = highWater(ctx, tx); err != nil {
 			return err
@@ -89,7 +89,7 @@ const live = "'preparing', 'queued', 'starting', 'running', 'waiting'"
 // Events implements orch.Store.
 func (s *Store) Events(ctx context.Context, after int64, limit int) ([]orch.StoredEvent, error) {
 	var events []orch.StoredEvent
-	err := s.read(ctx, func(tx *sql.Tx) error {
+	err := s.read(ctx, func(tx *transaction) error {
 		var err error
 		events, err = selectEvents(ctx, tx, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
 		return err
@@ -97,7 +97,7 @@ func (s *Store) Events(ctx context.Context, after int64, limit int) ([]orch.Stor
 	return events, err
 }
 
-func selectEvents(ctx context.Context, tx *sql.Tx, where string, args ...any) ([]orch.StoredEvent, error) {
+func selectEvents(ctx context.Context, tx *transaction, where string, args ...any) ([]orch.StoredEvent, error) {
 	var events []orch.StoredEvent
 	err := rows(ctx, tx, func(r *sql.Rows) error {
 		var e orch.StoredEvent
@@ -136,7 +136,7 @@ func (s *Store) Unsettled(ctx context.Context) ([]string, error) {
 		parts = append(parts, "SELECT thread_id FROM "+table(kind)+" WHERE status IN ("+statuses+")")
 	}
 	var threads []string
-	err := s.read(ctx, func(tx *sql.Tx) error {
+	err := s.read(ctx, func(tx *transaction) error {
 		return rows(ctx, tx, func(r *sql.Rows) error {
 			var id string
 			err := r.Scan(&id)
@@ -147,7 +147,7 @@ func (s *Store) Unsettled(ctx context.Context) ([]string, error) {
 	return threads, err
 }
 
-func highWater(ctx context.Context, tx *sql.Tx) (int64, error) {
+func highWater(ctx context.Context, tx *transaction) (int64, error) {
 	var sequence int64
 	err := tx.QueryRowContext(ctx, "SELECT coalesce(max(sequence), 0) FROM orchestration_events").Scan(&sequence)
 	return sequence, err

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 
@@ -16,7 +15,7 @@ var migrations = []func() string{schema1, schema2}
 // projectionSchema is the version of the rows in the projection tables.
 const projectionSchema = 1
 
-func migrate(ctx context.Context, db *sql.DB) error {
+func migrate(ctx context.Context, db *pool) error {
 	var version int
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return err
@@ -25,7 +24,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("database has schema %d, this program knows %d", version, len(migrations))
 	}
 	for ; version < len(migrations); version++ {
-		err := transact(ctx, db, nil, func(tx *sql.Tx) error {
+		err := db.transact(ctx, nil, func(tx *transaction) error {
 			// Another process may have been here since the version was read.
 			var current int
 			if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&current); err != nil || current > version {
