@@ -123,23 +123,6 @@ func (p *Projection) put(e entity) {
 	}
 }
 
-// load appends a stored entity, which no other has the id of. Turn items are
-// left to be sorted.
-func (p *Projection) load(e entity) {
-	switch e := e.(type) {
-	case ProviderThread:
-		p.ProviderThreads = append(p.ProviderThreads, e) // its effect on the thread is in the thread
-	case TurnItem:
-		p.TurnItems = append(p.TurnItems, e)
-	case ExecutionNode:
-		p.Nodes = append(p.Nodes, e)
-	case Message:
-		p.Messages = append(p.Messages, e)
-	default:
-		p.put(e) // few
-	}
-}
-
 // activates reports whether a provider thread becomes the thread's active one:
 // when a turn starts on it, or when it is the thread's first. A provider
 // thread that merely goes idle or is unloaded does not.

@@ -3,9 +3,7 @@ package orch
 import (
 	"context"
 	"errors"
-	"runtime"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -122,35 +120,19 @@ type ShellRow struct {
 // projectionOf is the projection that stored rows are of.
 func projectionOf(threadID string, rows ThreadRows) (*Projection, error) {
 	p := newProjection(threadID)
-	decoded := make([]entity, len(rows.Rows))
-	if err := inParts(len(decoded), func(i int) (err error) {
-		decoded[i], err = decodeEntity(rows.Rows[i].Kind, rows.Rows[i].Payload)
-		return err
-	}); err != nil {
-		return nil, err
+	kinds := map[Kind][]Row{}
+	for i := 0; i < len(rows.Rows); {
+		first := i
+		for ; i < len(rows.Rows) && rows.Rows[i].Kind == rows.Rows[first].Kind; i++ {
+		}
+		kinds[rows.Rows[first].Kind] = rows.Rows[first:i]
 	}
-	for _, e := range decoded {
-		p.load(e)
+	for kind, found := range kinds {
+		if err := p.load(kind, found); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortStableFunc(p.TurnItems, compareItems)
-	p.index = nil // it knows nothing of what was appended
 	p.UpdatedAt = rows.UpdatedAt
 	return p, nil
-}
-
-// inParts calls do with 0..n-1, a part of them on each processor.
-func inParts(n int, do func(i int) error) error {
-	const least = 512 // worth a goroutine
-	parts := min(runtime.GOMAXPROCS(0), n/least+1)
-	errs := make([]error, parts)
-	var wg sync.WaitGroup
-	for part := range parts {
-		wg.Go(func() {
-			for i := n * part / parts; i < n*(part+1)/parts && errs[part] == nil; i++ {
-				errs[part] = do(i)
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

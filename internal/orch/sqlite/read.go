@@ -13,10 +13,10 @@ import (
 	"github.com/replaypeer/replaypeer/internal/orch"
 )
 
-// ordered is a row with its place among those of its kind.
+// ordered is an entity with its place among those of its kind.
 type ordered struct {
-	orch.Row
-	first int64
+	first   int64
+	payload []byte
 }
 
 // Thread implements orch.Store.
@@ -42,8 +42,8 @@ func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, e
 		for _, kind := range orch.Kinds {
 			var found []ordered
 			err := rows(ctx, tx, func(r *sql.Rows) error {
-				row := ordered{Row: orch.Row{Kind: kind}}
-				err := r.Scan(&row.first, &row.Payload)
+				var row ordered
+				err := r.Scan(&row.first, &row.payload)
 				found = append(found, row)
 				return err
 			}, "SELECT first_sequence, payload_json FROM "+table(kind)+" WHERE thread_id = ?", threadID)
@@ -51,8 +51,9 @@ func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, e
 				return err
 			}
 			slices.SortFunc(found, func(a, b ordered) int { return cmp.Compare(a.first, b.first) })
+			t.Rows = slices.Grow(t.Rows, len(found))
 			for _, row := range found {
-				t.Rows = append(t.Rows, row.Row)
+				t.Rows = append(t.Rows, orch.Row{Kind: kind, Payload: row.payload})
 			}
 		}
 		return nil
