@@ -38,10 +38,11 @@ var own = map[string][]string{
 	"internal/orch/agent":      {"internal/orch", "internal/proc", "pkg/flavors", "pkg/envelope"},
 	"internal/orch/sqlite":     {"internal/orch"},
 	"internal/orch/checkpoint": {"internal/orch", "internal/proc"},
+	"internal/orch/framelog":   {"pkg/redact"},
 	// The scenario runner is where everything meets.
 	"internal/scenario": {
-		"internal/orch", "internal/orch/agent", "internal/orch/checkpoint", "internal/orch/sqlite",
-		"internal/peer", "internal/proc", "internal/replay", "pkg/envelope", "pkg/flavors", "schemas",
+		"internal/orch", "internal/orch/agent", "internal/orch/checkpoint", "internal/orch/framelog", "internal/orch/sqlite",
+		"internal/peer", "internal/proc", "internal/replay", "pkg/envelope", "pkg/flavors", "pkg/redact", "schemas",
 	},
 	"scripts/bench": {"internal/orch", "internal/orch/sqlite"},
 }
