@@ -194,13 +194,14 @@ func claudeCorpus(tb testing.TB) []string {
 }
 
 // Recorded traffic keeps the order that checkEvents wants, and every prompt
-// but a steer's is a turn that ends.
+// but a steer's is a turn that ends, if not with its process.
 func TestClaudeCorpus(t *testing.T) {
 	files := claudeCorpus(t)
 	for _, file := range files {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
 			c, events := newTestFacts()
 			prompts := 0
+			var before []orch.ProviderEvent // of sessions that ended
 			for _, e := range readEntries(t, file) {
 				f := e.Get("frame")
 				switch e.Get("type").Str + " " + f.Get("type").Str {
@@ -228,13 +229,19 @@ func TestClaudeCorpus(t *testing.T) {
 					c.ask(`"r"`, gjson.Parse(ask))
 				case "runtime_exit ":
 					c.gone()
+					if e.Get("status").Str != "error" || c.turn == nil {
+						break
+					}
+					// What the orchestrator makes of the session's end.
+					before = append(append(before, *events...), orch.TurnEnded{NativeTurnID: c.turn.id, Status: "failed"})
+					c, events = newTestFacts()
 				default:
 					if e.Get("type").Str == "emit_inbound" {
 						c.message(f.Get("type").Str, f)
 					}
 				}
 			}
-			if got := checkEvents(t, *events); got != prompts {
+			if got := checkEvents(t, append(before, *events...)); got != prompts {
 				t.Errorf("%d turns ended, want %d", got, prompts)
 			}
 		})
