@@ -29,6 +29,18 @@ func (r *rig) foreign(id string) {
 	}
 }
 
+// receive takes the next of a channel, unless it does not come.
+func receive[T any](r *rig, from <-chan T) T {
+	r.t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-r.ctx.Done():
+		r.t.Fatal(r.ctx.Err())
+		panic("unreachable")
+	}
+}
+
 // asleep waits until everything that waits for the clock does.
 func (r *rig) asleep() {
 	r.t.Helper()
@@ -47,7 +59,7 @@ func TestPollAndLeases(t *testing.T) {
 	r.asleep()
 	r.foreign("found")
 	r.clock.Advance(30 * time.Second)
-	if s := <-settled; s.EffectID != "found" || s.Status != "cancelled" {
+	if s := receive(r, settled); s.EffectID != "found" || s.Status != "cancelled" {
 		t.Errorf("settled %+v", s)
 	}
 
@@ -72,7 +84,7 @@ func TestPollAndLeases(t *testing.T) {
 	r.clock.Advance(time.Second)
 	got := map[string]string{}
 	for range 2 {
-		s := <-settled
+		s := receive(r, settled)
 		got[s.EffectID] = s.Lease[strings.LastIndexByte(s.Lease, '#'):]
 	}
 	if diff := cmp.Diff(map[string]string{"leased": "#2", "witness": "#1"}, got); diff != "" {
@@ -111,7 +123,7 @@ func TestBackoff(t *testing.T) {
 			r.clock.Advance(1)
 		}
 		want += wait * time.Millisecond
-		if got := <-tries; got != want {
+		if got := receive(r, tries); got != want {
 			t.Errorf("tried after %s, want %s", got, want)
 		}
 	}
@@ -144,7 +156,7 @@ func TestFourWorkers(t *testing.T) {
 		r.do(say(fmt.Sprint("d", i), fmt.Sprint("c", i), "go"))
 	}
 	for range 4 {
-		<-begun
+		receive(r, begun)
 	}
 	due := 0
 	for i := range threads {
@@ -163,7 +175,7 @@ func TestFourWorkers(t *testing.T) {
 		t.Errorf("%d effects are due, want %d", due, threads)
 	}
 	release <- struct{}{}
-	<-begun // the fifth
+	receive(r, begun) // the fifth
 	go func() {
 		for range begun {
 		}
