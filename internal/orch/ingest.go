@@ -318,6 +318,14 @@ func stopSession(d *draft, session ProviderSession, runStatus, reason, release s
 			endTurnAlone(d, turn, runStatus)
 		}
 	}
+	for _, root := range slices.Clone(d.p.Nodes) { // of children that told no turn
+		thread, _ := lookup(d.p, d.p.ProviderThreads, string(root.ProviderThreadID))
+		if root.Kind == "root_turn" && root.RunID == "" && string(thread.ProviderSessionID) == session.ID && !isTerminal(KindNode, root.Status) {
+			closeOpenWork(d, root.ID, runStatus)
+			root.Status, root.CompletedAt = runStatus, d.at()
+			d.put(root)
+		}
+	}
 	for _, thread := range slices.Clone(d.p.ProviderThreads) {
 		if string(thread.ProviderSessionID) == session.ID && thread.Status != "not_loaded" && thread.Status != "closed" {
 			thread.Status, thread.UpdatedAt = "not_loaded", d.now

@@ -141,3 +141,29 @@ func TestReleaseReasons(t *testing.T) {
 		}
 	}
 }
+
+// A child that has told no turn yet ends with the session that it is on.
+func TestSessionEndsBeforeAChildBegins(t *testing.T) {
+	agent := newStub()
+	agent.capabilities.Subagents, agent.capabilities.ChildThreadIDs = true, true
+	agent.turn = func(t *turn) {
+		t.started()
+		t.s.emit(orch.SubagentUpdated{
+			NativeThreadID: t.thread, NativeTurnID: t.id, NativeTaskID: "k", ChildNativeThreadID: "C", Prompt: "do it", Status: "running",
+		})
+		<-t.s.quit
+	}
+	r := newRig(t, agent).start()
+	r.create("d")
+	r.do(say("d", "c1", "one"))
+	p := r.await("d", "child", func(p *orch.Projection) bool { return len(p.Subagents) == 1 })
+	child := string(p.Subagents[0].ChildThreadID)
+	agent.sessions[0].die(fmt.Errorf("exit status 2"))
+	p = r.await(child, "its end", func(p *orch.Projection) bool {
+		return len(p.ProviderSessions) == 1 && p.ProviderSessions[0].Status == "error"
+	})
+	if p.Nodes[0].Kind != "root_turn" || p.Nodes[0].Status != "failed" {
+		t.Errorf("root node is %s", p.Nodes[0].Status)
+	}
+	r.awaitRun("d", 1, "failed")
+}
