@@ -38,12 +38,13 @@ var own = map[string][]string{
 	"internal/orch/agent":      {"internal/orch", "internal/proc", "pkg/flavors", "pkg/envelope"},
 	"internal/orch/sqlite":     {"internal/orch"},
 	"internal/orch/checkpoint": {"internal/orch", "internal/proc"},
+	"internal/orch/framelog":   {"pkg/redact"},
 	// The scenario runner is where everything meets.
 	"internal/scenario": {
-		"internal/orch", "internal/orch/agent", "internal/orch/checkpoint", "internal/orch/sqlite",
-		"internal/peer", "internal/proc", "internal/replay", "pkg/envelope", "pkg/flavors", "schemas",
+		"internal/orch", "internal/orch/agent", "internal/orch/checkpoint", "internal/orch/framelog", "internal/orch/sqlite",
+		"internal/peer", "internal/proc", "internal/replay", "pkg/envelope", "pkg/flavors", "pkg/redact", "schemas",
 	},
-	"scripts/bench": {"pkg/envelope"},
+	"scripts/bench": {"internal/orch", "internal/orch/sqlite", "pkg/envelope"},
 	"scripts/suite": {"internal/scenario", "pkg/envelope"},
 }
 
@@ -52,7 +53,7 @@ var reserved = map[string][]string{
 	"github.com/urfave/cli/":              {"internal/tool", "cmd/"},
 	"github.com/santhosh-tekuri/":         {"schemas"},
 	"modernc.org/sqlite":                  {"internal/orch/sqlite"},
-	"database/sql":                        {"internal/orch/sqlite"},
+	"database/sql":                        {"internal/orch/sqlite", "scripts/bench"},
 	"github.com/google/go-cmp/":           {"internal/scenario"},
 	"net/http":                            {"internal/model", "internal/peer", "internal/record", "scripts/bench"},
 	"github.com/jonboulle/clockwork":      {"internal/orch", "internal/scenario", "cmd/orch-run"},

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Measures replay-peer, and the recorder's tap, against a bare child that echoes,
-# and transcript-lint against gitleaks, in one run, and prints ratios; then the Go
-# benchmarks. Flags go to the driver: scripts/bench.sh -big 0 -corpus 50000000, or
-# scripts/bench.sh -only lint. The linter's corpus of 500 MB goes to the temporary
-# folder.
+# transcript-lint against gitleaks, and the event store against bare inserts, in
+# one run, and prints ratios; then the Go benchmarks. Flags go to the driver:
+# scripts/bench.sh -big 0 -corpus 50000000, or -only lint, or -only store with
+# -store-turns 60 -store-events 20000 for a small run. The linter's corpus of
+# 500 MB goes to the temporary folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)

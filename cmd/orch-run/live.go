@@ -34,7 +34,7 @@ func liveCommand(ctx context.Context) *cli.Command {
 			&cli.StringFlag{Name: "model-log", Usage: "`FILE` in which replay-record model logs its requests: the scenario's assertions on them are held"},
 			&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"},
 			&cli.StringSliceFlag{Name: "instance", Usage: "another provider instance of the scenario, repeatable: `NAME=CMD ARGS…`, split at spaces"},
-			&cli.StringFlag{Name: "keep", Usage: "keep event log, projection and database below `DIR`"},
+			&cli.StringFlag{Name: "keep", Usage: "keep event log, projection, database and the last raw frames, secrets masked, below `DIR`"},
 			&cli.BoolFlag{Name: "json", Usage: "one JSON object a line"},
 		},
 		Action: func(c *cli.Context) error { return liveAction(ctx, c) },

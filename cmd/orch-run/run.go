@@ -31,7 +31,7 @@ func runCommand(ctx context.Context) *cli.Command {
 			&cli.BoolFlag{Name: "json", Usage: "one JSON object a line"},
 			&cli.StringFlag{Name: "junit", Usage: "write a JUnit report to `FILE`"},
 			&cli.StringFlag{Name: "shard", Usage: "play part `i/n` only"},
-			&cli.StringFlag{Name: "keep", Usage: "keep event log, projection, report and database below `DIR`"},
+			&cli.StringFlag{Name: "keep", Usage: "keep event log, projection, report, database and the last raw frames, secrets masked, below `DIR`"},
 		},
 		Action: func(c *cli.Context) error { return runAction(ctx, c) },
 	}

@@ -25,16 +25,18 @@ func (o *Orchestrator) commit(ctx context.Context, about about, planner func(*dr
 	}
 	st, err := lane.load(ctx, o.store)
 	if err != nil {
-		return CommitResult{}, err
+		return CommitResult{}, storeError{err}
 	}
 	req := CommitRequest{CommandID: about.id, CommandType: about.kind, ThreadID: about.threadID, Now: o.now()}
 	effects := 0
-	result, err := o.store.Commit(ctx, req, func() (Batch, error) {
+	var refused error
+	result, err := o.store.Commit(ctx, req, func() (batch Batch, err error) {
+		defer func() { refused = err }()
 		d := newDraft(st, req.Now, o.facts, o.seed, about.id)
 		if err := planner(d); err != nil {
 			return Batch{}, err
 		}
-		batch, err := d.finish()
+		batch, err = d.finish()
 		if err == nil && len(batch.Events) == 0 && about.id != "" {
 			err = reject(CodeNothingToDo, "command changes nothing")
 		}
@@ -43,6 +45,9 @@ func (o *Orchestrator) commit(ctx context.Context, about about, planner func(*dr
 	})
 	if err != nil {
 		lane.state = nil // the draft may have changed it
+		if refused == nil && !errors.Is(err, ErrConflict) {
+			err = storeError{err}
+		}
 		return result, err
 	}
 	if result.Receipt.Duplicate || len(result.Events) == 0 {
@@ -57,21 +62,50 @@ func (o *Orchestrator) commit(ctx context.Context, about about, planner func(*dr
 }
 
 // fact commits facts on a thread: what a provider said, or what an effect did.
+// A fact is not lost to a full disk: it is stored when that is over.
 func (o *Orchestrator) fact(ctx context.Context, threadID string, planner func(*draft) error) error {
-	_, err := o.commit(ctx, about{threadID: threadID}, planner)
-	return err
+	return o.insist(ctx, threadID, func() error {
+		_, err := o.commit(ctx, about{threadID: threadID}, planner)
+		return err
+	})
 }
 
 // read calls f with a thread's projection, which f must neither keep nor
 // change.
 func (o *Orchestrator) read(ctx context.Context, threadID string, f func(p *Projection) error) error {
-	lane := o.lanes.lock(threadID)
-	defer o.lanes.unlock(lane)
-	st, err := lane.load(ctx, o.store)
-	if err != nil {
-		return err
+	return o.insist(ctx, threadID, func() error {
+		lane := o.lanes.lock(threadID)
+		defer o.lanes.unlock(lane)
+		st, err := lane.load(ctx, o.store)
+		if err != nil {
+			return storeError{err}
+		}
+		return f(st.p)
+	})
+}
+
+// storeError is the store's failure to do what it was asked, which says
+// nothing about what that was.
+type storeError struct{ error }
+
+func (e storeError) Unwrap() error { return e.error }
+
+// insist repeats what the store failed to do, ever more seldom, until it can
+// or ctx ends.
+func (o *Orchestrator) insist(ctx context.Context, threadID string, do func() error) error {
+	for failures := 1; ; failures++ {
+		err := do()
+		if !errors.As(err, new(storeError)) || ctx.Err() != nil {
+			return err
+		}
+		wait := backoff(failures)
+		o.log.Error("the store fails", "thread", threadID, "retry", wait, "error", err)
+		select {
+		case <-o.clock.After(wait):
+		case <-ctx.Done():
+			return err
+		}
 	}
-	return f(st.p)
 }
 
 // lanes are the keyed locks of threads, each with the thread's state in

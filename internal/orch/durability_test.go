@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -381,17 +382,16 @@ func TestDetachFromSharedSession(t *testing.T) {
 }
 
 // A commit that fails leaves no trace in memory: the command can be sent
-// again, and a provider's event is kept until it is stored. The log is the one
-// of a store that never failed.
+// again, a provider's event is kept until it is stored, and an effect waits
+// until its facts and its end are. The log is the one of a store that never
+// failed.
 func TestStoreFailsNowAndThen(t *testing.T) {
 	play := func(fail bool) string {
 		r := newRig(t, newStub())
 		if fail {
-			commits := 0
+			var writes atomic.Int64
 			r.fail = func(req orch.CommitRequest) error {
-				// Every other commit of a command or of the provider fails;
-				// the effects' are the first four after the message.
-				if commits++; commits%2 == 1 && (req.CommandID != "" || commits > 8) {
+				if writes.Add(1)%2 == 1 {
 					return errors.New("disk full")
 				}
 				return nil
@@ -410,7 +410,7 @@ func TestStoreFailsNowAndThen(t *testing.T) {
 		ctx, done := context.WithCancel(r.ctx)
 		var wg sync.WaitGroup
 		wg.Go(func() { // time passes, for the retries
-			for r.clock.BlockUntilContext(ctx, 2) == nil {
+			for r.clock.BlockUntilContext(ctx, 3) == nil {
 				r.clock.Advance(100 * time.Millisecond)
 			}
 		})

@@ -9,7 +9,9 @@ import (
 // write wins by id. Their JSON is stored, so a field is never renamed or given
 // another meaning; new ones are added at the end.
 
-// Ref is an optional id or text: "" stands for none and is null in JSON.
+// Ref is an optional id or text: "" stands for none and is null in JSON. It is
+// decoded like any string, which null leaves as it is: a large thread has
+// hundreds of thousands.
 type Ref string
 
 // MarshalJSON encodes "" as null.
@@ -18,19 +20,6 @@ func (r Ref) MarshalJSON() ([]byte, error) {
 		return []byte("null"), nil
 	}
 	return json.Marshal(string(r))
-}
-
-// UnmarshalJSON decodes null as "".
-func (r *Ref) UnmarshalJSON(b []byte) error {
-	var s *string
-	if err := json.Unmarshal(b, &s); err != nil {
-		return err
-	}
-	*r = ""
-	if s != nil {
-		*r = Ref(*s)
-	}
-	return nil
 }
 
 // NativeRef is a provider's own name of something: evidence, never identity.

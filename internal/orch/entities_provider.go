@@ -12,8 +12,11 @@ type ProviderSession struct {
 	Model              string       `json:"model"`
 	Capabilities       Capabilities `json:"capabilities"`
 	LastError          Ref          `json:"lastError"`
-	CreatedAt          time.Time    `json:"createdAt"`
-	UpdatedAt          time.Time    `json:"updatedAt"`
+	// ReleaseReason is why it ended: idle_timeout, runtime_error,
+	// manual_shutdown or server_shutdown; "" while it has not.
+	ReleaseReason Ref       `json:"releaseReason"`
+	CreatedAt     time.Time `json:"createdAt"`
+	UpdatedAt     time.Time `json:"updatedAt"`
 }
 
 // ProviderThread is a provider's conversation.

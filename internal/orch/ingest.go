@@ -19,6 +19,7 @@ type source struct {
 	driver       string
 	capabilities Capabilities
 	log          *slog.Logger
+	released     string // why the session was closed; "" while it was not
 }
 
 // ingest puts what an event means for the draft's thread.
@@ -304,16 +305,17 @@ func ingestSessionEnded(d *draft, s source, e SessionEnded) {
 	if !ok || session.Status == "stopped" || session.Status == "error" {
 		return
 	}
-	reason := "provider session was closed"
+	reason, release := "provider session was closed", s.released
 	if e.Err != nil {
-		reason = "provider process ended: " + e.Err.Error()
+		reason, release = "provider process ended: "+e.Err.Error(), releaseError
 	}
-	stopSession(d, session, "failed", reason, e.Err != nil)
+	stopSession(d, session, "failed", reason, release)
 }
 
 // stopSession is the end of a session by whatever cause: a live run that used
 // it ends with the status, its threads are unloaded, its requests expire.
-func stopSession(d *draft, session ProviderSession, runStatus, reason string, broken bool) {
+// release is why, as the session tells.
+func stopSession(d *draft, session ProviderSession, runStatus, reason, release string) {
 	for _, request := range slices.Clone(d.p.RuntimeRequests) {
 		if request.Status == "pending" && request.ResponseCapability.ProviderSessionID == session.ID {
 			closeRequest(d, request, "expired", "session_ended")
@@ -339,14 +341,22 @@ func stopSession(d *draft, session ProviderSession, runStatus, reason string, br
 			endTurnAlone(d, turn, runStatus)
 		}
 	}
+	for _, root := range slices.Clone(d.p.Nodes) { // of children that told no turn
+		thread, _ := lookup(d.p, d.p.ProviderThreads, string(root.ProviderThreadID))
+		if root.Kind == "root_turn" && root.RunID == "" && string(thread.ProviderSessionID) == session.ID && !isTerminal(KindNode, root.Status) {
+			closeOpenWork(d, root.ID, runStatus)
+			root.Status, root.CompletedAt = runStatus, d.at()
+			d.put(root)
+		}
+	}
 	for _, thread := range slices.Clone(d.p.ProviderThreads) {
 		if string(thread.ProviderSessionID) == session.ID && thread.Status != "not_loaded" && thread.Status != "closed" {
 			thread.Status, thread.UpdatedAt = "not_loaded", d.now
 			d.put(thread)
 		}
 	}
-	session.Status, session.UpdatedAt = "stopped", d.now
-	if broken {
+	session.Status, session.ReleaseReason, session.UpdatedAt = "stopped", Ref(release), d.now
+	if release == releaseError {
 		session.Status, session.LastError = "error", Ref(reason)
 	}
 	d.put(session)

@@ -120,7 +120,10 @@ func Start(ctx context.Context, cfg Config) (*Orchestrator, error) {
 	for n := range effectWorkers {
 		o.wg.Go(func() { o.work(n) })
 	}
-	o.wg.Go(o.poll)
+	// The clocks of both are set before anyone can let time pass.
+	ticker, idle := o.clock.NewTicker(effectPoll), o.clock.NewTimer(idleRelease)
+	o.wg.Go(func() { o.poll(ticker) })
+	o.wg.Go(func() { o.reap(idle) })
 	return o, nil
 }
 

@@ -305,8 +305,8 @@ func TestCheckpointFails(t *testing.T) {
 	r.do(say("d", "c1", "go"))
 	r.awaitRun("d", 1, "waiting")
 	for range 4 {
-		// The poll's ticker and the backoff's timer.
-		if err := r.clock.BlockUntilContext(r.ctx, 2); err != nil {
+		// The poll's ticker, the reaper's timer and the backoff's.
+		if err := r.clock.BlockUntilContext(r.ctx, 3); err != nil {
 			t.Fatal(err)
 		}
 		r.clock.Advance(1e9)

@@ -152,12 +152,7 @@ func (p *Projection) putItem(e TurnItem) {
 	if ok {
 		p.TurnItems = slices.Delete(p.TurnItems, at, at+1)
 	}
-	place, _ := slices.BinarySearchFunc(p.TurnItems, e, func(a, b TurnItem) int {
-		if a.Ordinal != b.Ordinal {
-			return int(a.Ordinal - b.Ordinal)
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
+	place, _ := slices.BinarySearchFunc(p.TurnItems, e, compareItems)
 	p.TurnItems = slices.Insert(p.TurnItems, place, e)
 	if ok {
 		place = min(place, at)
@@ -165,6 +160,13 @@ func (p *Projection) putItem(e TurnItem) {
 	for i := place; i < len(p.TurnItems); i++ {
 		p.index[entityKey{KindTurnItem, p.TurnItems[i].ID}] = i
 	}
+}
+
+func compareItems(a, b TurnItem) int {
+	if a.Ordinal != b.Ordinal {
+		return int(a.Ordinal - b.Ordinal)
+	}
+	return strings.Compare(a.ID, b.ID)
 }
 
 func (p *Projection) positions() map[entityKey]int {

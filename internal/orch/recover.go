@@ -22,7 +22,9 @@ func (o *Orchestrator) recover(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = o.fact(ctx, thread, func(d *draft) error {
+		// Not a fact, which would wait for the store to work: who starts the
+		// orchestrator is told at once.
+		_, err = o.commit(ctx, about{threadID: thread}, func(d *draft) error {
 			recoverThread(d, len(captures) > 0)
 			return nil
 		})
@@ -49,7 +51,7 @@ func recoverThread(d *draft, capturing bool) {
 	}
 	for _, session := range slices.Clone(d.p.ProviderSessions) {
 		if session.Status != "stopped" && session.Status != "error" {
-			stopSession(d, session, "cancelled", reason, false)
+			stopSession(d, session, "cancelled", reason, releaseShutdown)
 		}
 	}
 }

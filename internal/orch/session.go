@@ -31,14 +31,16 @@ type session struct {
 	arrived  signal // something was queued, or the pump ended
 	ingest   sync.Mutex
 
-	mu      sync.Mutex
-	queue   []*queued
-	drained bool              // no more events will be queued
-	ended   bool              // SessionEnded was queued
-	threads map[string]string // native thread id to app thread id
-	bound   []string          // app threads that use the session, in order of arrival
-	parents map[string]string // of the bound threads that are subagents', the parent
-	early   []ProviderEvent   // of native threads that nobody has named yet
+	mu       sync.Mutex
+	queue    []*queued
+	drained  bool              // no more events will be queued
+	used     time.Time         // when it was last used
+	released string            // why it is being closed; "" while it is not
+	ended    bool              // SessionEnded was queued
+	threads  map[string]string // native thread id to app thread id
+	bound    []string          // app threads that use the session, in order of arrival
+	parents  map[string]string // of the bound threads that are subagents', the parent
+	early    []ProviderEvent   // of native threads that nobody has named yet
 }
 
 // queued is one event in a session's queue; its address tells it from others.
@@ -125,6 +127,7 @@ func (o *Orchestrator) openSession(ctx context.Context, threadID, instance strin
 		if ss == nil || !ss.hasEnded() {
 			defer opening.Unlock()
 			if ss != nil {
+				ss.use(o.clock.Now())
 				return ss, o.bind(ctx, ss, threadID, cfg)
 			}
 			return o.startSession(ctx, threadID, id, instance, cfg)
@@ -149,6 +152,9 @@ func (o *Orchestrator) startSession(ctx context.Context, threadID, id, instance 
 	update := func(eventType, status, lastError string) error {
 		return o.fact(ctx, threadID, func(d *draft) error {
 			entity.Status, entity.LastError, entity.UpdatedAt = status, Ref(lastError), d.now
+			if status == "error" {
+				entity.ReleaseReason = releaseError
+			}
 			if entity.CreatedAt.IsZero() {
 				entity.CreatedAt = d.now
 			}
@@ -178,7 +184,7 @@ func (o *Orchestrator) startSession(ctx context.Context, threadID, id, instance 
 			sessionID: id, instance: instance, driver: facts.driver,
 			capabilities: facts.capabilities, log: o.log,
 		},
-		threads: map[string]string{}, bound: []string{threadID}, parents: map[string]string{},
+		threads: map[string]string{}, bound: []string{threadID}, parents: map[string]string{}, used: o.clock.Now(),
 	}
 	o.wg.Go(ss.pump)
 	if !o.sessions.add(ss) {
@@ -266,6 +272,7 @@ func (o *Orchestrator) detach(ctx context.Context, threadID, sessionID string) e
 	}
 	ss.mu.Unlock()
 	if last {
+		ss.releaseFor(releaseManual)
 		if err := ss.agent.Close(ctx); err != nil {
 			return err
 		}
@@ -274,7 +281,7 @@ func (o *Orchestrator) detach(ctx context.Context, threadID, sessionID string) e
 	for _, id := range leaving {
 		err := o.fact(ctx, id, func(d *draft) error {
 			if session, ok := lookup(d.p, d.p.ProviderSessions, sessionID); ok {
-				stopSession(d, session, "failed", "provider session was detached", false)
+				stopSession(d, session, "failed", "provider session was detached", releaseManual)
 			}
 			return nil
 		})

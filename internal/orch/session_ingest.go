@@ -57,6 +57,9 @@ func (o *Orchestrator) ingestAll(ss *session) {
 func (o *Orchestrator) ingestHead(ss *session, event *queued) error {
 	ss.ingest.Lock()
 	defer ss.ingest.Unlock()
+	if err := o.ctx.Err(); err != nil {
+		return err // what Shutdown closes is for the next recovery to tell
+	}
 	if head, _ := ss.head(); head != event {
 		return nil // an effect drained the queue
 	}
@@ -92,6 +95,7 @@ func (o *Orchestrator) ingestOne(ctx context.Context, ss *session, event Provide
 		o.sessions.remove(ss)
 	}
 	ss.mu.Lock()
+	ss.used = o.clock.Now()
 	ss.queue[0] = nil
 	ss.queue = ss.queue[1:]
 	ss.mu.Unlock()
@@ -101,7 +105,11 @@ func (o *Orchestrator) ingestOne(ctx context.Context, ss *session, event Provide
 // ingestEvent stores what an event means for the threads it concerns.
 func (o *Orchestrator) ingestEvent(ctx context.Context, ss *session, event ProviderEvent, whenIdle bool) error {
 	threads := ss.concerned(event)
+	from := ss.source
 	_, end := event.(SessionEnded)
+	if end {
+		from = ss.ending()
+	}
 	if len(threads) == 0 && whenIdle {
 		// Perhaps a thread that a running effect is about to own.
 		ss.mu.Lock()
@@ -123,7 +131,7 @@ func (o *Orchestrator) ingestEvent(ctx context.Context, ss *session, event Provi
 			err = o.ingestSubagent(ctx, ss, thread, e, whenIdle)
 		} else {
 			_, err = o.commit(ctx, about{threadID: thread, whenIdle: whenIdle, end: end}, func(d *draft) error {
-				return ingest(d, ss.source, event)
+				return ingest(d, from, event)
 			})
 		}
 		if err != nil {

@@ -3,6 +3,7 @@ package orch
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -116,23 +117,22 @@ type ShellRow struct {
 	RunStatus string
 }
 
-// projectionOf folds stored rows.
+// projectionOf is the projection that stored rows are of.
 func projectionOf(threadID string, rows ThreadRows) (*Projection, error) {
 	p := newProjection(threadID)
-	var thread entity
-	for _, row := range rows.Rows {
-		decoded, err := decodeEntity(row.Kind, row.Payload)
-		if err != nil {
+	kinds := map[Kind][]Row{}
+	for i := 0; i < len(rows.Rows); {
+		first := i
+		for ; i < len(rows.Rows) && rows.Rows[i].Kind == rows.Rows[first].Kind; i++ {
+		}
+		kinds[rows.Rows[first].Kind] = rows.Rows[first:i]
+	}
+	for kind, found := range kinds {
+		if err := p.load(kind, found); err != nil {
 			return nil, err
 		}
-		if row.Kind == KindThread {
-			thread = decoded
-		}
-		p.put(decoded)
 	}
-	if thread != nil {
-		p.put(thread) // provider threads moved the active one while folding
-	}
+	slices.SortStableFunc(p.TurnItems, compareItems)
 	p.UpdatedAt = rows.UpdatedAt
 	return p, nil
 }

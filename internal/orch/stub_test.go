@@ -290,13 +290,37 @@ type rig struct {
 	seed  uint64
 	store *sqlite.Store
 	fail  func(req orch.CommitRequest) error // of a planned commit; nil for none
+	// heard hears of every settlement that was stored; nil does not.
+	heard func(s orch.Settlement)
 	*orch.Orchestrator
 }
 
-// flaky is a store whose commits can fail after they were planned.
+// flaky is a store whose commits can fail after they were planned, and with
+// them settlements.
 type flaky struct {
 	orch.Store
 	fail func(req orch.CommitRequest) error
+}
+
+// heard tells of settlements.
+type heard struct {
+	orch.Store
+	heard func(s orch.Settlement)
+}
+
+func (h heard) SettleEffect(ctx context.Context, s orch.Settlement) (bool, error) {
+	held, err := h.Store.SettleEffect(ctx, s)
+	if held {
+		h.heard(s)
+	}
+	return held, err
+}
+
+func (f flaky) SettleEffect(ctx context.Context, s orch.Settlement) (bool, error) {
+	if err := f.fail(orch.CommitRequest{CommandType: "settle"}); err != nil {
+		return false, err
+	}
+	return f.Store.SettleEffect(ctx, s)
 }
 
 func (f flaky) Commit(ctx context.Context, req orch.CommitRequest, decide func() (orch.Batch, error)) (orch.CommitResult, error) {
@@ -330,6 +354,9 @@ func (r *rig) start() *rig {
 	store := orch.Store(r.store)
 	if r.fail != nil {
 		store = flaky{store, r.fail}
+	}
+	if r.heard != nil {
+		store = heard{store, r.heard}
 	}
 	var seed [32]byte
 	seed[0] = byte(r.seed)

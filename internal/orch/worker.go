@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/jonboulle/clockwork"
 )
 
 // work is one effect worker: it claims, carries out and settles effects until
@@ -34,8 +36,7 @@ func (o *Orchestrator) work(worker int) {
 
 // poll wakes the workers from time to time, for effects that no commit of this
 // process announces.
-func (o *Orchestrator) poll() {
-	ticker := o.clock.NewTicker(effectPoll)
+func (o *Orchestrator) poll(ticker clockwork.Ticker) {
 	defer ticker.Stop()
 	for {
 		select {
@@ -75,11 +76,19 @@ func (o *Orchestrator) carryOut(effect Effect) {
 	if err != nil {
 		o.log.Warn("effect", "id", effect.ID, "attempt", effect.Attempt, "status", s.Status, "error", err)
 	}
-	held, err := o.store.SettleEffect(context.WithoutCancel(o.ctx), s)
+	// Until it is settled nothing else is done for its thread.
+	err = o.insist(o.ctx, effect.ThreadID, func() error {
+		held, err := o.store.SettleEffect(context.WithoutCancel(o.ctx), s)
+		if err != nil {
+			return storeError{err}
+		}
+		if !held {
+			o.log.Warn("effect was settled by another holder", "id", effect.ID)
+		}
+		return nil
+	})
 	if err != nil {
-		o.log.Error("settle effect", "id", effect.ID, "error", err)
-	} else if !held {
-		o.log.Warn("effect was settled by another holder", "id", effect.ID)
+		return // shut down: the next recovery decides
 	}
 	o.woken.broadcast()
 	o.changed.broadcast()

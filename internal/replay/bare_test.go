@@ -69,6 +69,11 @@ func TestUnansweredRequests(t *testing.T) {
 	if d := cmp.Diff(map[int]bool{0: true, 2: true, 8: true}, s.unanswered); d != "" {
 		t.Errorf("unanswered (-want +got):\n%s", d)
 	}
+	// A session that could not be resumed, then one that died of something else.
+	s = load(t, claude, open, exit("error"), open, interrupt, stopped, exit("error"))
+	if d := cmp.Diff(map[int]bool{2: true}, s.unanswered); d != "" {
+		t.Errorf("unanswered of broken launches (-want +got):\n%s", d)
+	}
 }
 
 func TestMinimalAnswers(t *testing.T) {

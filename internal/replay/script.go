@@ -43,6 +43,7 @@ type Script struct {
 	// for flavors that then answer minimally.
 	unanswered map[int]bool
 	waiting    []openRequest // while loading: requests without an answer so far
+	asked      int           // while loading: the last outbound entry's index
 }
 
 // openRequest is a recorded request that has not been answered.
@@ -58,9 +59,14 @@ func (s *Script) answered(f flavors.Frame) {
 	}
 }
 
-// endLaunch settles which requests of a launch were never answered.
-func (s *Script) endLaunch() {
+// endLaunch settles which requests of a launch were never answered. A provider
+// that broke on the last thing it was asked gives no answer when it is played
+// either.
+func (s *Script) endLaunch(status envelope.Status) {
 	for _, w := range s.waiting {
+		if status == envelope.Failed && w.index == s.asked {
+			continue
+		}
 		if s.unanswered == nil {
 			s.unanswered = map[int]bool{}
 		}
@@ -115,7 +121,7 @@ func Load(path string, maxLine int) (*Script, error) {
 	if s.Total == 0 {
 		return nil, s.errorf(h.Line, "transcript has no entries: nothing to play")
 	}
-	s.endLaunch()
+	s.endLaunch("")
 	s.CRLF = r.CRLF()
 	s.SHA256 = hex.EncodeToString(hash.Sum(nil))
 	return s, nil
@@ -152,6 +158,7 @@ func (s *Script) add(e envelope.Entry, check *bindCheck) error {
 	switch e := e.(type) {
 	case *envelope.ExpectOutbound:
 		s.Outbound++
+		s.asked = s.Total - 1
 		f, err := s.Flavor.Classify(envelope.Out, e.Frame)
 		if err != nil {
 			return s.errorf(line, "outbound frame: %v", err)
@@ -177,7 +184,7 @@ func (s *Script) add(e envelope.Entry, check *bindCheck) error {
 			return s.errorf(line, "%v", err)
 		}
 	case *envelope.RuntimeExit:
-		s.endLaunch()
+		s.endLaunch(e.Status)
 	default:
 		return s.errorf(line, "entry of type %T", e) // unreachable unless an Entry is added
 	}

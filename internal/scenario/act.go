@@ -89,6 +89,13 @@ func hasItem(p *orch.Projection, request string) bool {
 	return false
 }
 
+func (r *runner) awaitSession(ctx context.Context, a *AwaitSession) error {
+	return r.awaitThread(ctx, a.Timeout, a.Thread, "a provider session "+a.Status, func(p *orch.Projection) bool {
+		n := len(p.ProviderSessions)
+		return n > 0 && p.ProviderSessions[n-1].Status == a.Status
+	})
+}
+
 // awaitThread waits until a thread is as wanted.
 func (r *runner) awaitThread(ctx context.Context, timeout Duration, name, what string, ok func(*orch.Projection) bool) error {
 	ctx, cancel := r.deadline(ctx, timeout)

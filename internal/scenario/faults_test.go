@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(peer.Serve(context.Background(), cfg, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	if job := os.Getenv(crashEnv); job != "" {
+		os.Exit(crashChild(job))
+	}
 	os.Exit(m.Run())
 }
 
@@ -251,6 +254,42 @@ var faultList = []fault{
 			}
 			emit(e)
 		}})
+	}},
+	{"the release of an idle session is not told", "idle_resume", func() *faults {
+		return storeFault(faultyStore{batch: without(orch.KindProviderSession, `"idle_timeout"`)})
+	}},
+	{"a thread comes back from a break as a new one", "idle_resume", func() *faults {
+		return agentFault(hooks{resume: func(s *faultySession, ctx context.Context, _ string, t orch.ThreadOptions) (orch.NativeThread, error) {
+			return s.AgentSession.StartThread(ctx, t)
+		}})
+	}},
+	{"a crash passes for a shutdown", "provider_crash", func() *faults {
+		return agentFault(hooks{event: func(_ *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
+			if _, ok := e.(orch.SessionEnded); ok {
+				e = orch.SessionEnded{}
+			}
+			emit(e)
+		}})
+	}},
+	{"a crash completes the turn", "provider_crash", func() *faults {
+		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
+			if _, ok := e.(orch.SessionEnded); ok {
+				s.end(s.first(), "completed")
+			}
+			emit(e)
+		}})
+	}},
+	{"a refused resume passes for a new thread", "resume_failure", func() *faults {
+		return agentFault(hooks{resume: func(s *faultySession, ctx context.Context, id string, t orch.ThreadOptions) (orch.NativeThread, error) {
+			thread, err := s.AgentSession.ResumeThread(ctx, id, t)
+			if err != nil {
+				thread, err = s.AgentSession.StartThread(ctx, t)
+			}
+			return thread, err
+		}})
+	}},
+	{"a question outlives the process that asked", "approval_restart", func() *faults {
+		return storeFault(faultyStore{batch: rewrite(orch.KindRuntimeRequest, `"status":"expired"`, `"status":"pending"`)})
 	}},
 	{"a snapshot stands at a later sequence", "simple", func() *faults {
 		return storeFault(faultyStore{thread: func(t orch.ThreadRows) orch.ThreadRows {

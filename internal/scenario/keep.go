@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
+	"github.com/replaypeer/replaypeer/internal/orch/framelog"
+	"github.com/replaypeer/replaypeer/pkg/redact"
 )
 
 // Names of the files that a run keeps.
@@ -41,13 +43,41 @@ func (r *runner) forget() error {
 	if r.cfg.Keep == "" {
 		return nil
 	}
-	var problems []error
+	frames, err := filepath.Glob(filepath.Join(r.keptDir(), "frames*.ndjson"))
+	problems := []error{err}
+	for _, file := range frames {
+		problems = append(problems, os.Remove(file))
+	}
 	for _, name := range []string{keptEvents, keptProjection, keptReport, keptDB} {
 		if err := os.Remove(filepath.Join(r.keptDir(), name)); !errors.Is(err, fs.ErrNotExist) {
 			problems = append(problems, err)
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// keepFrames keeps the last raw frames, where anything is kept. What goes
+// wrong with them later is told in the log and fails nothing.
+func (r *runner) keepFrames() (stop func(), err error) {
+	if r.cfg.Keep == "" {
+		return func() {}, nil
+	}
+	mask := redact.Config{Workspace: r.workspace, Tmp: r.dir, Env: r.cfg.Env}
+	for _, kv := range r.cfg.Env {
+		if home, ok := strings.CutPrefix(kv, "HOME="); ok {
+			mask.Home = home
+		}
+	}
+	log, err := framelog.Open(framelog.Config{Dir: r.keptDir(), Mask: mask})
+	if err != nil {
+		return nil, err
+	}
+	r.frames = log.Add
+	return func() {
+		if err := log.Close(); err != nil {
+			r.logger().Warn("keep frames", "error", err)
+		}
+	}, nil
 }
 
 // keep writes what is kept of a run, if anything is.

@@ -85,9 +85,12 @@ type runner struct {
 
 	instances []*instance // the first is the provider's own
 
-	clock  clockwork.Clock
-	random io.Reader
+	clock     clockwork.Clock
+	fake      *clockwork.FakeClock // clock, where steps can move it; else nil
+	stopClock func()               // nil when it does not go by itself
+	random    io.Reader
 
+	frames   func(instance string, outbound bool, wire []byte) // nil keeps none
 	store    *sqlite.Store
 	watched  *watchedStore // what the orchestrator has of store
 	orc      *orch.Orchestrator
@@ -108,8 +111,9 @@ type runner struct {
 }
 
 // Run plays a scenario with one of its providers. With Config.Keep it writes,
-// below KEEP/SCENARIO/PROVIDER, events.ndjson, projection.json, report.json
-// and run.db. In the first three the run's workspace is written <workspace>,
+// below KEEP/SCENARIO/PROVIDER, events.ndjson, projection.json, report.json,
+// run.db, and the last raw frames as package framelog keeps them: bounded, with
+// secrets masked. In the first three the run's workspace is written <workspace>,
 // its other files <run>/…, and the transcript as messages name it; two
 // replayed runs of one build write the same bytes.
 func Run(ctx context.Context, cfg Config, sc *Scenario, provider string) *Result {
@@ -141,6 +145,11 @@ func (r *runner) run(ctx context.Context, res *Result) error {
 		return in(Setup, err)
 	}
 	defer os.RemoveAll(dir)
+	defer func() {
+		if r.stopClock != nil {
+			r.stopClock()
+		}
+	}()
 	r.dir = dir
 	r.workspace = filepath.Join(dir, "workspace")
 	r.db = filepath.Join(dir, "run.db")
@@ -149,6 +158,11 @@ func (r *runner) run(ctx context.Context, res *Result) error {
 	if err := r.prepare(ctx); err != nil {
 		return in(Setup, err)
 	}
+	stop, err := r.keepFrames()
+	if err != nil {
+		return in(Setup, err)
+	}
+	defer stop()
 	if err := r.up(ctx, nil); err != nil {
 		return in(Setup, err)
 	}
@@ -177,6 +191,7 @@ func (r *runner) up(ctx context.Context, before []orch.StoredEvent) error {
 		Clock:       r.clock,
 		Random:      r.random,
 		Log:         r.logger(),
+		Diagnostics: r.frames,
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("start orchestrator: %w", err), store.Close())

@@ -84,6 +84,7 @@ type Step struct {
 	AwaitThreadIdle *AwaitThreadIdle `json:"await_thread_idle"`
 	AwaitItem       *AwaitItem       `json:"await_item"`
 	AwaitRequest    *AwaitRequest    `json:"await_request"`
+	AwaitSession    *AwaitSession    `json:"await_session"`
 	Interrupt       *Interrupt       `json:"interrupt"`
 	Respond         *Respond         `json:"respond"`
 	CancelQueuedRun *CancelQueuedRun `json:"cancel_queued_run"`
@@ -136,7 +137,8 @@ type AwaitThreadIdle struct {
 // Restart tears the orchestrator down and builds it again on its database.
 type Restart struct{}
 
-// AdvanceClock moves the orchestrator's clock.
+// AdvanceClock moves the orchestrator's clock on. With a live provider it also
+// goes on by itself.
 type AdvanceClock struct {
 	By Duration `json:"by"`
 }
@@ -227,7 +229,7 @@ func (s *Scenario) shortestWait() time.Duration {
 	least := s.Timeout.or(DefaultTimeout)
 	for _, step := range s.Steps {
 		for _, d := range []Duration{
-			step.Message.timeout(), step.AwaitRun.timeout(), step.AwaitThreadIdle.timeout(), step.AwaitItem.timeout(), step.AwaitRequest.timeout(),
+			step.Message.timeout(), step.AwaitRun.timeout(), step.AwaitThreadIdle.timeout(), step.AwaitItem.timeout(), step.AwaitRequest.timeout(), step.AwaitSession.timeout(),
 		} {
 			least = min(least, d.or(least))
 		}

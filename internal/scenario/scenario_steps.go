@@ -17,6 +17,13 @@ type AwaitRequest struct {
 	Timeout Duration `json:"timeout"` // 0 means the scenario's
 }
 
+// AwaitSession waits until a thread's last provider session has a status.
+type AwaitSession struct {
+	Status  string   `json:"status"`
+	Thread  string   `json:"thread"`
+	Timeout Duration `json:"timeout"` // 0 means the scenario's
+}
+
 // Interrupt interrupts a run and waits for the provider's acknowledgement.
 type Interrupt struct {
 	Run         int    `json:"run"`           // ordinal; 0 means the last
@@ -105,6 +112,13 @@ func (a *AwaitItem) timeout() Duration {
 }
 
 func (a *AwaitRequest) timeout() Duration {
+	if a == nil {
+		return 0
+	}
+	return a.Timeout
+}
+
+func (a *AwaitSession) timeout() Duration {
 	if a == nil {
 		return 0
 	}

@@ -16,9 +16,10 @@ import (
 func (r *runner) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, setupTimeout)
 	defer cancel()
-	r.clock, r.random = clockwork.NewRealClock(), nil
+	r.clock = clockwork.NewRealClock()
 	if r.cfg.Live == nil {
-		r.clock = clockwork.NewFakeClockAt(epoch)
+		r.fake = clockwork.NewFakeClockAt(epoch)
+		r.clock = r.fake
 		r.random = &lockedReader{r: rand.NewChaCha8(seed)}
 	} else {
 		for _, in := range r.instances[1:] {
@@ -29,6 +30,10 @@ func (r *runner) prepare(ctx context.Context) error {
 	}
 	if err := r.vary(); err != nil {
 		return err
+	}
+	if r.fake == nil && r.sc.movesClock() {
+		r.fake, r.stopClock = goingClock()
+		r.clock = r.fake
 	}
 	for _, in := range r.instances {
 		r.place(in)

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/jonboulle/clockwork"
 )
 
 // steps plays the scenario's steps. The thread is created first, whether a
@@ -76,11 +74,14 @@ func (r *runner) step(ctx context.Context, step Step) error {
 	case step.Restart != nil:
 		return r.restart(ctx)
 	case step.AdvanceClock != nil:
-		return r.advance(time.Duration(step.AdvanceClock.By))
+		r.fake.Advance(time.Duration(step.AdvanceClock.By))
+		return nil
 	case step.AwaitItem != nil:
 		return r.awaitItem(ctx, step.AwaitItem)
 	case step.AwaitRequest != nil:
 		return r.awaitRequest(ctx, step.AwaitRequest)
+	case step.AwaitSession != nil:
+		return r.awaitSession(ctx, step.AwaitSession)
 	case step.Interrupt != nil:
 		return r.interrupt(ctx, step.Interrupt)
 	case step.Respond != nil:
@@ -141,15 +142,6 @@ func (r *runner) restart(ctx context.Context) error {
 		return err
 	}
 	return in(Persistence, r.up(ctx, before))
-}
-
-func (r *runner) advance(by time.Duration) error {
-	fake, ok := r.clock.(*clockwork.FakeClock)
-	if !ok {
-		return inf(Adapter, "advance_clock: a live provider runs on the real clock")
-	}
-	fake.Advance(by)
-	return nil
 }
 
 // capture keeps a projection, or the list of threads, for assertions.

@@ -34,7 +34,7 @@ func main() {
 	linter := flag.String("lint", "transcript-lint", "the transcript-lint binary")
 	corpus := flag.Int64("corpus", 500e6, "size of the linter's corpus, in bytes; 0 skips it")
 	sample := flag.Int64("sample", 25e6, "how much of it gitleaks alone reads, about, in bytes")
-	only := flag.String("only", "", "lint: only the linter's part")
+	only := flag.String("only", "", "lint or store: only that part; peer: only the peer and the tap")
 	frames := flag.Int("frames", 300000, "outbound frames of the pipelined run")
 	trips := flag.Int("trips", 20000, "round trips of the lock-step run")
 	starts := flag.Int("starts", 40, "process starts")
@@ -50,7 +50,7 @@ func main() {
 		fail(err)
 	}
 	fmt.Printf("%s/%s, %d cores, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
-	if *only != "lint" {
+	if *only == "" || *only == "peer" {
 		b.coldStart(*starts)
 		b.pipelined(*frames)
 		b.lockStep(*trips)
@@ -59,8 +59,11 @@ func main() {
 			b.large(*big)
 		}
 	}
-	if *corpus > 0 {
+	if (*only == "" || *only == "lint") && *corpus > 0 {
 		b.lint(*corpus, *sample)
+	}
+	if *only == "" || *only == "store" {
+		b.store()
 	}
 }
 

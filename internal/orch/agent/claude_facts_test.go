@@ -196,7 +196,7 @@ func claudeCorpus(tb testing.TB) []string {
 }
 
 // Recorded traffic keeps the order that checkEvents wants, and every prompt
-// but a steer's is a turn that ends.
+// but a steer's is a turn that ends, if not with its process.
 func TestClaudeCorpus(t *testing.T) {
 	files := claudeCorpus(t)
 	for _, file := range files {

@@ -17,7 +17,7 @@ const eventVersion = 2
 func (s *Store) Commit(ctx context.Context, req orch.CommitRequest, decide func() (orch.Batch, error)) (orch.CommitResult, error) {
 	var result orch.CommitResult
 	var rejected *orch.RejectedError
-	err := s.write(ctx, func(tx *sql.Tx) error {
+	err := s.write(ctx, func(tx *transaction) error {
 		if req.CommandID != "" {
 			known, err := openReceipt(ctx, tx, req)
 			if err != nil {
@@ -57,7 +57,7 @@ func (s *Store) Commit(ctx context.Context, req orch.CommitRequest, decide func(
 }
 
 // openReceipt inserts a receipt if absent; known tells that it was there.
-func openReceipt(ctx context.Context, tx *sql.Tx, req orch.CommitRequest) (known bool, err error) {
+func openReceipt(ctx context.Context, tx *transaction, req orch.CommitRequest) (known bool, err error) {
 	done, err := tx.ExecContext(ctx, `INSERT INTO orchestration_command_receipts
 		(command_id, command_type, aggregate_kind, aggregate_id, accepted_at, result_sequence, status, code, error)
 		VALUES (?, ?, 'thread', ?, ?, 0, 'accepted', '', '') ON CONFLICT DO NOTHING`,
@@ -70,7 +70,7 @@ func openReceipt(ctx context.Context, tx *sql.Tx, req orch.CommitRequest) (known
 }
 
 // closeReceipt writes the outcome of a command into its receipt.
-func closeReceipt(ctx context.Context, tx *sql.Tx, req orch.CommitRequest, sequence int64, rejected *orch.RejectedError) (orch.Receipt, error) {
+func closeReceipt(ctx context.Context, tx *transaction, req orch.CommitRequest, sequence int64, rejected *orch.RejectedError) (orch.Receipt, error) {
 	r := orch.Receipt{
 		CommandID: req.CommandID, CommandType: req.CommandType, ThreadID: req.ThreadID,
 		AcceptedAt: req.Now, Sequence: sequence, Status: "accepted",
@@ -88,7 +88,7 @@ func closeReceipt(ctx context.Context, tx *sql.Tx, req orch.CommitRequest, seque
 }
 
 // duplicate is what the first commit of a command stored.
-func duplicate(ctx context.Context, tx *sql.Tx, commandID string) (orch.CommitResult, error) {
+func duplicate(ctx context.Context, tx *transaction, commandID string) (orch.CommitResult, error) {
 	r := orch.Receipt{CommandID: commandID, Duplicate: true}
 	var at string
 	err := tx.QueryRowContext(ctx, `SELECT command_type, aggregate_id, accepted_at, result_sequence, status, code, error
@@ -105,7 +105,7 @@ func duplicate(ctx context.Context, tx *sql.Tx, commandID string) (orch.CommitRe
 }
 
 // store appends a batch and projects it.
-func store(ctx context.Context, tx *sql.Tx, req orch.CommitRequest, batch orch.Batch) ([]orch.StoredEvent, error) {
+func store(ctx context.Context, tx *transaction, req orch.CommitRequest, batch orch.Batch) ([]orch.StoredEvent, error) {
 	if len(batch.Events) == 0 {
 		return nil, nil
 	}
@@ -157,7 +157,7 @@ func store(ctx context.Context, tx *sql.Tx, req orch.CommitRequest, batch orch.B
 	return stored, nil
 }
 
-func checkVersion(ctx context.Context, tx *sql.Tx, head orch.ThreadHead) error {
+func checkVersion(ctx context.Context, tx *transaction, head orch.ThreadHead) error {
 	var version int64
 	err := tx.QueryRowContext(ctx, "SELECT stream_version FROM orchestration_streams WHERE stream_id = ?", head.ThreadID).Scan(&version)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -177,15 +177,7 @@ type metadata struct {
 	ProviderInstanceID string `json:"providerInstanceId,omitempty"`
 }
 
-func appendEvents(ctx context.Context, tx *sql.Tx, req orch.CommitRequest, events []orch.Event, versions map[string]int64) ([]orch.StoredEvent, error) {
-	insert, err := tx.PrepareContext(ctx, `INSERT INTO orchestration_events
-		(event_id, aggregate_kind, stream_id, stream_version, event_type, occurred_at, command_id, actor_kind,
-		 payload_json, metadata_json, application_event_version)
-		VALUES (?, 'thread', ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
-	if err != nil {
-		return nil, fmt.Errorf("append event: %w", err)
-	}
-	defer insert.Close()
+func appendEvents(ctx context.Context, tx *transaction, req orch.CommitRequest, events []orch.Event, versions map[string]int64) ([]orch.StoredEvent, error) {
 	command, actor := sql.NullString{String: req.CommandID, Valid: req.CommandID != ""}, "system"
 	if command.Valid {
 		actor = "client"
@@ -197,7 +189,10 @@ func appendEvents(ctx context.Context, tx *sql.Tx, req orch.CommitRequest, event
 			return nil, err // unreachable unless metadata holds more than strings
 		}
 		versions[e.ThreadID]++
-		done, err := insert.ExecContext(ctx, e.ID, e.ThreadID, versions[e.ThreadID], e.Type, stamp(e.OccurredAt),
+		done, err := tx.ExecContext(ctx, `INSERT INTO orchestration_events
+			(event_id, aggregate_kind, stream_id, stream_version, event_type, occurred_at, command_id, actor_kind,
+			 payload_json, metadata_json, application_event_version)
+			VALUES (?, 'thread', ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, e.ThreadID, versions[e.ThreadID], e.Type, stamp(e.OccurredAt),
 			command, actor, string(e.Payload), string(meta), eventVersion)
 		if err != nil {
 			return nil, fmt.Errorf("append event: %w", err)
@@ -212,7 +207,7 @@ func appendEvents(ctx context.Context, tx *sql.Tx, req orch.CommitRequest, event
 }
 
 // project upserts one row.
-func project(ctx context.Context, tx *sql.Tx, row orch.Row, first, last int64) error {
+func project(ctx context.Context, tx *transaction, row orch.Row, first, last int64) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO `+table(row.Kind)+`
 		(thread_id, id, run_id, status, ordinal, first_sequence, last_sequence, payload_json)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?)

@@ -1,20 +1,28 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
 )
 
+// ordered is an entity with its place among those of its kind.
+type ordered struct {
+	first   int64
+	payload []byte
+}
+
 // Thread implements orch.Store.
 func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, error) {
 	var t orch.ThreadRows
-	err := s.read(ctx, func(tx *sql.Tx) error {
+	err := s.read(ctx, func(tx *transaction) error {
 		var err error
 		if t.Sequence, err = highWater(ctx, tx); err != nil {
 			return err
@@ -32,14 +40,20 @@ func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, e
 			return err
 		}
 		for _, kind := range orch.Kinds {
+			var found []ordered
 			err := rows(ctx, tx, func(r *sql.Rows) error {
-				row := orch.Row{Kind: kind}
-				err := r.Scan(&row.Payload)
-				t.Rows = append(t.Rows, row)
+				var row ordered
+				err := r.Scan(&row.first, &row.payload)
+				found = append(found, row)
 				return err
-			}, "SELECT payload_json FROM "+table(kind)+" WHERE thread_id = ? ORDER BY first_sequence", threadID)
+			}, "SELECT first_sequence, payload_json FROM "+table(kind)+" WHERE thread_id = ?", threadID)
 			if err != nil {
 				return err
+			}
+			slices.SortFunc(found, func(a, b ordered) int { return cmp.Compare(a.first, b.first) })
+			t.Rows = slices.Grow(t.Rows, len(found))
+			for _, row := range found {
+				t.Rows = append(t.Rows, orch.Row{Kind: kind, Payload: row.payload})
 			}
 		}
 		return nil
@@ -50,7 +64,7 @@ func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, e
 // Shell implements orch.Store.
 func (s *Store) Shell(ctx context.Context) (orch.ShellRows, error) {
 	var shell orch.ShellRows
-	err := s.read(ctx, func(tx *sql.Tx) error {
+	err := s.read(ctx, func(tx *transaction) error {
 		var err error
 		if shell.Sequence, err = highWater(ctx, tx); err != nil {
 			return err
@@ -76,7 +90,7 @@ const live = "'preparing', 'queued', 'starting', 'running', 'waiting'"
 // Events implements orch.Store.
 func (s *Store) Events(ctx context.Context, after int64, limit int) ([]orch.StoredEvent, error) {
 	var events []orch.StoredEvent
-	err := s.read(ctx, func(tx *sql.Tx) error {
+	err := s.read(ctx, func(tx *transaction) error {
 		var err error
 		events, err = selectEvents(ctx, tx, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
 		return err
@@ -84,7 +98,7 @@ func (s *Store) Events(ctx context.Context, after int64, limit int) ([]orch.Stor
 	return events, err
 }
 
-func selectEvents(ctx context.Context, tx *sql.Tx, where string, args ...any) ([]orch.StoredEvent, error) {
+func selectEvents(ctx context.Context, tx *transaction, where string, args ...any) ([]orch.StoredEvent, error) {
 	var events []orch.StoredEvent
 	err := rows(ctx, tx, func(r *sql.Rows) error {
 		var e orch.StoredEvent
@@ -123,7 +137,7 @@ func (s *Store) Unsettled(ctx context.Context) ([]string, error) {
 		parts = append(parts, "SELECT thread_id FROM "+table(kind)+" WHERE status IN ("+statuses+")")
 	}
 	var threads []string
-	err := s.read(ctx, func(tx *sql.Tx) error {
+	err := s.read(ctx, func(tx *transaction) error {
 		return rows(ctx, tx, func(r *sql.Rows) error {
 			var id string
 			err := r.Scan(&id)
@@ -134,7 +148,7 @@ func (s *Store) Unsettled(ctx context.Context) ([]string, error) {
 	return threads, err
 }
 
-func highWater(ctx context.Context, tx *sql.Tx) (int64, error) {
+func highWater(ctx context.Context, tx *transaction) (int64, error) {
 	var sequence int64
 	err := tx.QueryRowContext(ctx, "SELECT coalesce(max(sequence), 0) FROM orchestration_events").Scan(&sequence)
 	return sequence, err

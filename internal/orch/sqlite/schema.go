@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"strings"
 
@@ -11,12 +10,12 @@ import (
 
 // migrations bring the database from one user_version to the next. They are
 // append-only: a step that was released is never edited.
-var migrations = []func() string{schema1}
+var migrations = []func() string{schema1, schema2}
 
 // projectionSchema is the version of the rows in the projection tables.
 const projectionSchema = 1
 
-func migrate(ctx context.Context, db *sql.DB) error {
+func migrate(ctx context.Context, db *pool) error {
 	var version int
 	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return err
@@ -25,7 +24,7 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		return fmt.Errorf("database has schema %d, this program knows %d", version, len(migrations))
 	}
 	for ; version < len(migrations); version++ {
-		err := transact(ctx, db, nil, func(tx *sql.Tx) error {
+		err := db.transact(ctx, nil, func(tx *transaction) error {
 			// Another process may have been here since the version was read.
 			var current int
 			if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&current); err != nil || current > version {
@@ -161,5 +160,15 @@ CREATE INDEX %[1]s_order ON %[1]s (thread_id, first_sequence);
 		fmt.Fprintf(&b, "CREATE INDEX %[1]s_status ON %[1]s (status, thread_id);\n", table(kind))
 	}
 	fmt.Fprintf(&b, "CREATE INDEX %[1]s_ordinal ON %[1]s (thread_id, ordinal);\n", table(orch.KindRun))
+	return b.String()
+}
+
+// schema2 drops what made the order of a thread's rows a matter of the
+// database: a thread is read whole, along its key, and put in order after.
+func schema2() string {
+	var b strings.Builder
+	for _, kind := range orch.Kinds {
+		fmt.Fprintf(&b, "DROP INDEX %s_order;\n", table(kind))
+	}
 	return b.String()
 }

@@ -16,14 +16,13 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	_ "modernc.org/sqlite" // the driver
 )
 
 // Store is an open database. It implements orch.Store.
 type Store struct {
-	writer *sql.DB // one connection
-	reader *sql.DB
+	path   string
+	writer *pool // one connection
+	reader *pool
 }
 
 // Open opens or creates the database at path. A new file is readable by its
@@ -31,6 +30,9 @@ type Store struct {
 func Open(ctx context.Context, path string) (*Store, error) {
 	s, err := open(ctx, path)
 	if err != nil {
+		if told := explain(path, err); told != err {
+			return nil, fmt.Errorf("open %w", told)
+		}
 		return nil, fmt.Errorf("open store %s: %w", path, err)
 	}
 	return s, nil
@@ -48,7 +50,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	s := &Store{}
+	s := &Store{path: path}
 	if s.writer, err = connect(path, 1, url.Values{"_txlock": {"immediate"}}); err != nil {
 		return nil, err
 	}
@@ -58,10 +60,12 @@ func open(ctx context.Context, path string) (*Store, error) {
 	if err := migrate(ctx, s.writer); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.writer.keep()
+	s.reader.keep()
 	return s, nil
 }
 
-func connect(path string, connections int, query url.Values) (*sql.DB, error) {
+func connect(path string, connections int, query url.Values) (*pool, error) {
 	query["_pragma"] = []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)"}
 	if query.Get("mode") == "ro" {
 		query["_pragma"] = []string{"busy_timeout(10000)"}
@@ -73,13 +77,13 @@ func connect(path string, connections int, query url.Values) (*sql.DB, error) {
 	}
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	return db, nil
+	return &pool{DB: db}, nil
 }
 
 // Close closes the database.
 func (s *Store) Close() error {
 	var errs []error
-	for _, db := range []*sql.DB{s.reader, s.writer} {
+	for _, db := range []*pool{s.reader, s.writer} {
 		if db != nil {
 			errs = append(errs, db.Close())
 		}
@@ -88,31 +92,17 @@ func (s *Store) Close() error {
 }
 
 // write runs f in a write transaction.
-func (s *Store) write(ctx context.Context, f func(*sql.Tx) error) error {
-	return transact(ctx, s.writer, nil, f)
+func (s *Store) write(ctx context.Context, f func(*transaction) error) error {
+	return explain(s.path, s.writer.transact(ctx, nil, f))
 }
 
 // read runs f in a transaction that sees one state of the database.
-func (s *Store) read(ctx context.Context, f func(*sql.Tx) error) error {
-	return transact(ctx, s.reader, &sql.TxOptions{ReadOnly: true}, f)
-}
-
-func transact(ctx context.Context, db *sql.DB, options *sql.TxOptions, f func(*sql.Tx) error) error {
-	tx, err := db.BeginTx(ctx, options)
-	if err != nil {
-		return err
-	}
-	if err := f(tx); err != nil {
-		if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
-			return err
-		}
-		return err
-	}
-	return tx.Commit()
+func (s *Store) read(ctx context.Context, f func(*transaction) error) error {
+	return explain(s.path, s.reader.transact(ctx, &sql.TxOptions{ReadOnly: true}, f))
 }
 
 // rows scans every row of a query with scan.
-func rows(ctx context.Context, tx *sql.Tx, scan func(*sql.Rows) error, query string, args ...any) error {
+func rows(ctx context.Context, tx *transaction, scan func(*sql.Rows) error, query string, args ...any) error {
 	found, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
