@@ -22,6 +22,9 @@ func main() { os.Exit(start()) }
 // program is not orch-run but the provider.
 func start() int {
 	cfg, linked, err := peer.Linked(os.Args[0])
+	if err == nil && linked {
+		err = peer.FromEnv(&cfg, os.Getenv)
+	}
 	switch {
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "orch-run: %v\n", err)
@@ -40,10 +43,11 @@ func orchRun(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		Usage: "drive the real orchestrator through recorded scenarios",
 		UsageText: "orch-run run [--scenario S]… [--provider P]… [--dir DIR]\n" +
 			"orch-run live --scenario S --provider P [--record FILE] -- CMD ARGS…\n" +
+			"orch-run exec --peer NAME=TRANSCRIPT… -- CMD ARGS…\n" +
 			"orch-run events|projection --db FILE [--thread T]\n\n" +
 			"Example: orch-run run --scenario simple --provider codex --keep out",
 		Commands: []*cli.Command{
-			runCommand(ctx), liveCommand(ctx), eventsCommand(ctx), projectionCommand(ctx),
+			runCommand(ctx), liveCommand(ctx), execCommand(), eventsCommand(ctx), projectionCommand(ctx),
 		},
 	}
 	return tool.Main(app, args, stdin, stdout, stderr)

@@ -35,7 +35,7 @@ func Link(dir, name, executable string, cfg Config) (string, error) {
 	}
 	path := filepath.Join(dir, name)
 	if cfg.State == "" {
-		cfg.State = filepath.Join(dir, "."+name+".state")
+		cfg.State = stateFile(path)
 	}
 	if cfg.Report == "" && cfg.ReportDir == "" {
 		cfg.Report = path + ".report.json"
@@ -79,6 +79,11 @@ func Link(dir, name, executable string, cfg Config) (string, error) {
 
 func sideFile(link string) string {
 	return filepath.Join(filepath.Dir(link), "."+filepath.Base(link)+".replay-peer.json")
+}
+
+// stateFile is where a fake keeps its state unless told otherwise.
+func stateFile(link string) string {
+	return filepath.Join(filepath.Dir(link), "."+filepath.Base(link)+".state")
 }
 
 // Linked says whether the process was started through a fake binary that Link

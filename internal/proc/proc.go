@@ -152,6 +152,17 @@ func (p *Process) Signal(sig os.Signal) error {
 	return signalProcess(p.pid, sig)
 }
 
+// SignalGroup sends a signal to the child and to what it started, unless that
+// left the group. ErrExited when the child is gone.
+func (p *Process) SignalGroup(sig os.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return ErrExited
+	}
+	return signalGroup(p.pid, sig)
+}
+
 // Kill kills the whole group. ErrExited when the child is gone.
 func (p *Process) Kill() error {
 	p.mu.Lock()

@@ -20,6 +20,8 @@ func signalProcess(pid int, sig os.Signal) error {
 	return child.Signal(sig)
 }
 
+func signalGroup(pid int, sig os.Signal) error { return signalProcess(pid, sig) }
+
 func killGroup(pid int) error { return signalProcess(pid, os.Kill) }
 
 func exitOf(state *os.ProcessState) Exit {

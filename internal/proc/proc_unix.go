@@ -25,6 +25,8 @@ func signalProcess(pid int, sig os.Signal) error {
 	return syscall.Kill(pid, s)
 }
 
+func signalGroup(pid int, sig os.Signal) error { return signalProcess(-pid, sig) }
+
 func killGroup(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }
 
 // killRest kills what an exited child left of its group.
