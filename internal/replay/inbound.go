@@ -69,31 +69,31 @@ func (b *bindings) renderString(quoted []byte, key bool) ([]byte, error) {
 	if actual, ok := b.literals[s]; ok {
 		return envelope.AppendString(nil, actual), nil
 	}
-	parts, plain := parseText(s)
+	parts, plain := envelope.ParseText(s)
 	if plain {
 		return nil, nil
 	}
 	for _, p := range parts {
-		if p.kind == partBind && b.names[p.text] == nil {
-			return nil, fmt.Errorf("<bind:%s> was not captured: the frame that captures it has not come", p.text)
+		if p.Kind == envelope.PartBind && b.names[p.Text] == nil {
+			return nil, fmt.Errorf("<bind:%s> was not captured: the frame that captures it has not come", p.Text)
 		}
 	}
-	if len(parts) == 1 && parts[0].kind == partBind && !key {
-		return b.names[parts[0].text], nil
+	if len(parts) == 1 && parts[0].Kind == envelope.PartBind && !key {
+		return b.names[parts[0].Text], nil
 	}
 	text := ""
 	for _, p := range parts {
-		switch p.kind {
-		case partText:
-			text += p.text
-		case partWorkspace:
+		switch p.Kind {
+		case envelope.PartText:
+			text += p.Text
+		case envelope.PartWorkspace:
 			text += b.workspace
-		case partBind:
-			text += bindText(b.names[p.text])
-		case partAny:
+		case envelope.PartBind:
+			text += bindText(b.names[p.Text])
+		case envelope.PartAny:
 			text += "<any>" // means nothing in an inbound frame
-		case partTyped:
-			text += "<" + p.text + ">"
+		case envelope.PartTyped:
+			text += "<" + p.Text + ">"
 		}
 	}
 	return envelope.AppendString(nil, text), nil
@@ -104,7 +104,7 @@ func (b *bindings) renderString(quoted []byte, key bool) ([]byte, error) {
 // against itself.
 func (b *bindings) sample(raw json.RawMessage) json.RawMessage {
 	return splice(raw, func(quoted []byte, key bool) []byte {
-		parts, plain := parseText(envelope.Unquote(quoted))
+		parts, plain := envelope.ParseText(envelope.Unquote(quoted))
 		switch {
 		case plain:
 			return nil
@@ -120,19 +120,19 @@ var samples = map[string]string{
 	"uuid": `"00000000-0000-4000-8000-000000000000"`, "timestamp": `"2000-01-01T00:00:00Z"`, "path": `"/sample"`,
 }
 
-func (b *bindings) sampleValue(parts []part) []byte {
-	if len(parts) == 1 && parts[0].kind == partTyped {
-		return []byte(samples[parts[0].text])
+func (b *bindings) sampleValue(parts []envelope.Part) []byte {
+	if len(parts) == 1 && parts[0].Kind == envelope.PartTyped {
+		return []byte(samples[parts[0].Text])
 	}
 	text := ""
 	for _, p := range parts {
-		switch p.kind {
-		case partText:
-			text += p.text
-		case partWorkspace:
+		switch p.Kind {
+		case envelope.PartText:
+			text += p.Text
+		case envelope.PartWorkspace:
 			text += b.workspace
-		case partBind:
-			text += "bound " + p.text
+		case envelope.PartBind:
+			text += "bound " + p.Text
 		}
 	}
 	return envelope.AppendString(nil, text)

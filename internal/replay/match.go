@@ -58,7 +58,7 @@ func (t *trial) choose(recorded []byte, site place) {
 			return
 		}
 		lit := envelope.Unquote(recorded[i:envelope.SkipString(recorded, i)])
-		if _, plain := parseText(lit); !plain {
+		if _, plain := envelope.ParseText(lit); !plain {
 			return
 		}
 		if _, ok := t.literal(lit); !ok {
@@ -255,23 +255,23 @@ func (t *trial) literal(recorded string) (string, bool) {
 
 func (t *trial) text(n *node, raw []byte) bool {
 	if len(n.parts) == 1 {
-		switch p := n.parts[0]; p.kind {
-		case partAny:
+		switch p := n.parts[0]; p.Kind {
+		case envelope.PartAny:
 			return true
-		case partTyped:
-			return typed(p.text, raw, envelope.Unquote)
-		case partBind:
-			return t.bind(p.text, raw)
+		case envelope.PartTyped:
+			return typed(p.Text, raw, envelope.Unquote)
+		case envelope.PartBind:
+			return t.bind(p.Text, raw)
 		}
 	}
 	if raw[0] != '"' {
 		return false
 	}
 	for _, p := range n.parts {
-		if p.kind != partBind {
+		if p.Kind != envelope.PartBind {
 			continue
 		}
-		if _, ok := t.name(p.text); !ok {
+		if _, ok := t.name(p.Text); !ok {
 			t.later = append(t.later, waiting{n, raw})
 			return true
 		}
@@ -280,11 +280,11 @@ func (t *trial) text(n *node, raw []byte) bool {
 }
 
 func (t *trial) parts(n *node, raw []byte) bool {
-	return matchParts(n.parts, envelope.Unquote(raw), func(p part) (string, bool) {
-		if p.kind == partWorkspace {
+	return matchParts(n.parts, envelope.Unquote(raw), func(p envelope.Part) (string, bool) {
+		if p.Kind == envelope.PartWorkspace {
 			return t.bound.workspace, true
 		}
-		v, ok := t.name(p.text)
+		v, ok := t.name(p.Text)
 		if !ok {
 			return "", false
 		}

@@ -259,12 +259,12 @@ func FuzzParseText(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		parts, plain := parseText(s)
+		parts, plain := envelope.ParseText(s)
 		if plain != (parts == nil) {
 			t.Fatalf("%q: plain is %v with parts %v", s, plain, parts)
 		}
 		for i, p := range parts {
-			if p.kind == partText && (p.text == "" || i > 0 && parts[i-1].kind == partText) {
+			if p.Kind == envelope.PartText && (p.Text == "" || i > 0 && parts[i-1].Kind == envelope.PartText) {
 				t.Errorf("%q: parts %+v have an empty or a split text", s, parts)
 			}
 		}
@@ -281,16 +281,16 @@ func FuzzParseText(f *testing.F) {
 
 // parsedLiteral is the text of a string without placeholders.
 func parsedLiteral(s string) string {
-	parts, plain := parseText(s)
+	parts, plain := envelope.ParseText(s)
 	if plain {
 		return s
 	}
 	text := ""
 	for _, p := range parts {
-		if p.kind != partText {
+		if p.Kind != envelope.PartText {
 			return fmt.Sprintf("placeholders: %+v", parts)
 		}
-		text += p.text
+		text += p.Text
 	}
 	return text
 }

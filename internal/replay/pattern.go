@@ -11,11 +11,11 @@ import (
 // node is one value of a compiled expectation.
 type node struct {
 	kind  nodeKind
-	raw   []byte  // the value as recorded
-	at    int     // its offset in the frame
-	str   string  // decoded string, for nodeString and nodeText
-	parts []part  // for nodeText
-	keys  []field // for nodeObject, in recorded order
+	raw   []byte          // the value as recorded
+	at    int             // its offset in the frame
+	str   string          // decoded string, for nodeString and nodeText
+	parts []envelope.Part // for nodeText
+	keys  []field         // for nodeObject, in recorded order
 	// byName finds keys of objects too large to search; nil for small ones.
 	byName  map[string][]int
 	twice   bool    // a key occurs more than once
@@ -152,7 +152,7 @@ func parseNode(b []byte, i int) (*node, int) {
 	case '"':
 		end := envelope.SkipString(b, i)
 		n := &node{kind: nodeString, at: i, raw: b[i:end], str: envelope.Unquote(b[i:end])}
-		if parts, plain := parseText(n.str); !plain {
+		if parts, plain := envelope.ParseText(n.str); !plain {
 			n.kind, n.parts = nodeText, parts
 		}
 		return n, end
@@ -200,16 +200,16 @@ func (n *node) finish(ignored map[int]bool) {
 // keyName resolves the workspace and escapes in a recorded key. Other
 // placeholders mean nothing in keys.
 func keyName(name, workspace string) string {
-	parts, plain := parseText(name)
+	parts, plain := envelope.ParseText(name)
 	if plain {
 		return name
 	}
 	var b strings.Builder
 	for _, p := range parts {
-		switch p.kind {
-		case partText:
-			b.WriteString(p.text)
-		case partWorkspace:
+		switch p.Kind {
+		case envelope.PartText:
+			b.WriteString(p.Text)
+		case envelope.PartWorkspace:
 			b.WriteString(workspace)
 		default:
 			return name

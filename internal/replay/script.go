@@ -281,19 +281,19 @@ func (c *bindCheck) each(raw json.RawMessage, capture bool) error {
 	}
 	var err error
 	splice(raw, func(quoted []byte, key bool) []byte {
-		parts, _ := parseText(envelope.Unquote(quoted))
+		parts, _ := envelope.ParseText(envelope.Unquote(quoted))
 		for _, p := range parts {
 			switch {
-			case p.kind != partBind || err != nil:
+			case p.Kind != envelope.PartBind || err != nil:
 			case key && capture:
-				err = fmt.Errorf("<bind:%s> in an outbound key: only values are bound and compared", p.text)
-			case c.captured[p.text]:
+				err = fmt.Errorf("<bind:%s> in an outbound key: only values are bound and compared", p.Text)
+			case c.captured[p.Text]:
 			case capture && len(parts) == 1:
-				c.captured[p.text] = true
+				c.captured[p.Text] = true
 			case capture:
-				err = fmt.Errorf("<bind:%s> inside a string before it is captured: capture it as a whole value first", p.text)
+				err = fmt.Errorf("<bind:%s> inside a string before it is captured: capture it as a whole value first", p.Text)
 			default:
-				err = fmt.Errorf("<bind:%s> is used before an outbound frame captures it", p.text)
+				err = fmt.Errorf("<bind:%s> is used before an outbound frame captures it", p.Text)
 			}
 		}
 		return nil
