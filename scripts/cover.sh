@@ -14,7 +14,7 @@ module=$(go list -m)
 dir=$(mktemp -d "${TMPDIR:-/tmp}/replaypeer-cover.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 export GOCOVERDIR=$dir
-export GOFLAGS="${GOFLAGS:-} -cover -coverpkg=$module/pkg/...,$module/internal/..."
+export GOFLAGS="${GOFLAGS:-} -cover -covermode=atomic -coverpkg=$module/pkg/...,$module/internal/..."
 # The percentages that go test prints are of each test binary alone, and
 # would only mislead.
 go test "$@" ./... -args -test.gocoverdir="$dir" | sed -u 's/\tcoverage: .*//' | grep --line-buffered -v 'no test files'
