@@ -17,7 +17,7 @@ export GOCOVERDIR=$dir
 export GOFLAGS="${GOFLAGS:-} -cover -covermode=atomic -coverpkg=$module/pkg/...,$module/internal/..."
 # The percentages that go test prints are of each test binary alone, and
 # would only mislead.
-go test "$@" ./... -args -test.gocoverdir="$dir" | sed -u 's/\tcoverage: .*//' | grep --line-buffered -v 'no test files'
+go test "$@" ./... -args -test.gocoverdir="$dir" | sed -u 's/\tcoverage: .*//' | sed -u '/^\t/d'
 
 unset GOFLAGS
 go tool covdata percent -i="$dir" | sed -n "s|^\t*$module/||p" | sed 's/\t*coverage: / /; s/ of statements.*//' | sort >"$dir/percent"
