@@ -13,11 +13,10 @@ module=$(go list -m)
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/replaypeer-cover.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
-export GOCOVERDIR=$dir
 export GOFLAGS="${GOFLAGS:-} -cover -covermode=atomic -coverpkg=$module/pkg/...,$module/internal/..."
-# The percentages that go test prints are of each test binary alone, and
-# would only mislead.
-go test "$@" ./... -args -test.gocoverdir="$dir" | sed -u 's/\tcoverage: .*//' | sed -u '/^\t/d'
+# go test sends what children count to a folder that it removes, hence -exec.
+# The percentages it prints are of each test binary alone, and would mislead.
+go test -exec "env GOCOVERDIR=$dir" "$@" ./... -args -test.gocoverdir="$dir" | sed -u 's/\tcoverage: .*//' | sed -u '/^\t/d'
 
 unset GOFLAGS
 go tool covdata percent -i="$dir" | sed -n "s|^\t*$module/||p" | sed 's/\t*coverage: / /; s/ of statements.*//' | sort >"$dir/percent"

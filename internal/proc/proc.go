@@ -9,8 +9,13 @@
 // it unless it is forwarded (see Forward). When it has exited, whatever is
 // left of its group is killed before the child is reaped, while its group id
 // can't have been given to anyone else. On Linux the child is killed when the
-// process that started it dies, however it dies. Elsewhere a crash of the
-// parent leaves the child to notice the end of its stdin.
+// process that started it dies, however it dies. On other unix systems a crash
+// of the parent leaves the child to notice the end of its stdin.
+//
+// On Windows the group is a job object, which ends with the process that
+// started the child; what the child starts in its first instant, before it is
+// in the job, is not in it. There are no signals: to be told to end is to be
+// killed. This part compiles and is vetted in the gate, which runs on Linux.
 package proc
 
 import (
@@ -62,6 +67,7 @@ type Process struct {
 	Stdout, Stderr *os.File
 
 	pid   int
+	group group
 	grace time.Duration
 	done  chan struct{}
 
@@ -170,7 +176,7 @@ func (p *Process) Kill() error {
 	if p.reaped {
 		return ErrExited
 	}
-	return killGroup(p.pid)
+	return p.group.kill(p.pid)
 }
 
 // Stop ends the child: it closes the Stdin pipe and waits, sends SIGTERM and
