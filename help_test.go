@@ -1,6 +1,7 @@
 package replaypeer
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -53,19 +54,25 @@ func TestHelp(t *testing.T) {
 			}
 		})
 	}
+	// Behind "--" stand another command's flags. Nothing is run to find them.
+	mark := filepath.Join(bin, "mark")
+	command := []string{"orch-run", "exec", "--peer", "codex=transcripts/simple/codex.ndjson", "--", "touch", mark}
 	for _, c := range []struct {
 		words []string
 		want  string
 	}{
 		{[]string{"orch-run", "ex"}, "exec"},
 		{[]string{"orch-run", "exec", "--pe"}, "--peer"},
-		{[]string{"orch-run", "exec", "--peer", "a=b", "--", "codex", "--"}, ""}, // another's flags
+		{append(command, "--"), ""},
 		{[]string{"replay-peer", "serve", "--idle"}, "--idle-timeout"},
 		{[]string{"transcript-lint", "check", "--changed"}, "--changed-since"},
 	} {
 		if got := strings.Join(complete(t, bin, c.words...), " "); got != c.want {
 			t.Errorf("%q is completed to %q: want %q", c.words, got, c.want)
 		}
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("completion ran the command")
 	}
 }
 

@@ -26,8 +26,8 @@ var elsewhere = map[string]string{
 // a fresh clone of what is committed, with an empty home, no network for Go and
 // nothing else on the PATH than Go and the system.
 func TestReadme(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, the README was not run: -short")
+	if testing.Short() || testing.CoverMode() != "" {
+		t.Skip("SKIPPED, the README was not run: -short, or a run for coverage, which comes beside a plain one")
 	}
 	bash, err := exec.LookPath("bash")
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"github.com/urfave/cli/v2"
 )
 
-// bashScript completes commands and flags by asking the program itself; after
-// "--" stands another command, and arguments are files.
+// bashScript completes commands and flags by asking the program itself. After
+// "--" stands another command: the program must not be asked then, since it
+// would run it. Arguments are files.
 const bashScript = `_%[2]s() {
 	local cur=${COMP_WORDS[COMP_CWORD]} words=("${COMP_WORDS[@]:0:COMP_CWORD}") word
 	COMPREPLY=()
