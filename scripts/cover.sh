@@ -16,7 +16,7 @@ trap 'rm -rf "$dir"' EXIT
 export GOFLAGS="${GOFLAGS:-} -cover -covermode=atomic -coverpkg=$module/pkg/...,$module/internal/..."
 # go test sends what children count to a folder that it removes, hence -exec.
 # The percentages it prints are of each test binary alone, and would mislead.
-go test -exec "env GOCOVERDIR=$dir" "$@" ./... -args -test.gocoverdir="$dir" | sed -u 's/\tcoverage: .*//' | sed -u '/^\t/d'
+go test -timeout 20m -exec "env GOCOVERDIR=$dir" "$@" ./... -args -test.gocoverdir="$dir" | sed -u 's/\tcoverage: .*//' | sed -u '/^\t/d'
 
 unset GOFLAGS
 go tool covdata percent -i="$dir" | sed -n "s|^\t*$module/||p" | sed 's/\t*coverage: / /; s/ of statements.*//' | sort >"$dir/percent"
