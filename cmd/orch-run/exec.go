@@ -30,8 +30,9 @@ func execCommand() *cli.Command {
 		Usage:     "run any command with fake providers first on its PATH, and check what they played",
 		UsageText: "orch-run exec --peer NAME=TRANSCRIPT… [flags] -- CMD ARGS…",
 		Description: "Whatever CMD starts under NAME, at any depth, plays TRANSCRIPT: codex, claude, opencode or an ACP\n" +
-			"agent. A transcript of several launches is played over as many processes. CMD's input and output\n" +
-			"are its own; what the peers say comes last, on stderr.\n\n" +
+			"agent. A transcript of several launches, as replay-record --append makes it, is played over as many\n" +
+			"processes, one after the other. CMD's input and output are its own; how the peers fared comes last,\n" +
+			"on stderr.\n\n" +
 			"CMD does not read from a terminal. Signals are passed on to it and what it started; when it has\n" +
 			"ended, nothing of it goes on running. REPLAY_PEER_WORKSPACE, _PACE, _HOLD, _AS, _LISTEN and\n" +
 			"_IDLE_TIMEOUT reach the peers.\n\n" +
