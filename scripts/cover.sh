@@ -13,13 +13,14 @@ module=$(go list -m)
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/replaypeer-cover.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
-export GOFLAGS="${GOFLAGS:-} -cover -covermode=atomic -coverpkg=$module/pkg/...,$module/internal/..."
+# A program counts only where its main package is counted.
+export GOFLAGS="${GOFLAGS:-} -cover -covermode=atomic -coverpkg=$module/pkg/...,$module/internal/...,$module/cmd/..."
 # go test sends what children count to a folder that it removes, hence -exec.
 # The percentages it prints are of each test binary alone, and would mislead.
 go test -timeout 20m -exec "env GOCOVERDIR=$dir" "$@" ./... -args -test.gocoverdir="$dir" | sed -u 's/\tcoverage: .*//' | sed -u '/^\t/d'
 
 unset GOFLAGS
-go tool covdata percent -i="$dir" | sed -n "s|^\t*$module/||p" | sed 's/\t*coverage: / /; s/ of statements.*//' | sort >"$dir/percent"
+go tool covdata percent -i="$dir" | sed -n "s|^\t*$module/\([pi]\)|\1|p" | sed 's/\t*coverage: / /; s/ of statements.*//' | sort >"$dir/percent"
 [ -s "$dir/percent" ] || { echo "no package was measured" >&2; exit 1; }
 bad=0
 while read -r package percent; do
