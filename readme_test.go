@@ -26,7 +26,7 @@ var elsewhere = map[string]string{
 // a fresh clone of what is committed, with an empty home, no network for Go and
 // nothing else on the PATH than Go and the system.
 func TestReadme(t *testing.T) {
-	if testing.Short() || testing.CoverMode() != "" {
+	if testing.Short() || strings.Contains(os.Getenv("GOFLAGS"), "-cover") {
 		t.Skip("SKIPPED, the README was not run: -short, or a run for coverage, which comes beside a plain one")
 	}
 	bash, err := exec.LookPath("bash")
