@@ -254,7 +254,9 @@ func TestFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sc.Timeout = Duration(2 * time.Second)
+		if sc.Timeout = Duration(time.Minute); f != nil {
+			sc.Timeout = Duration(4 * time.Second) // some faults only show by what never comes
+		}
 		cfg := Config{Peer: self, Env: os.Environ(), Temp: t.TempDir(), faults: f}
 		return Run(t.Context(), cfg, sc, "codex")
 	}
