@@ -22,6 +22,9 @@ func main() { os.Exit(start()) }
 // program is not orch-run but the provider.
 func start() int {
 	cfg, linked, err := peer.Linked(os.Args[0])
+	if err == nil && linked {
+		err = peer.FromEnv(&cfg, os.Getenv)
+	}
 	switch {
 	case err != nil:
 		fmt.Fprintf(os.Stderr, "orch-run: %v\n", err)
@@ -40,10 +43,23 @@ func orchRun(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		Usage: "drive the real orchestrator through recorded scenarios",
 		UsageText: "orch-run run [--scenario S]… [--provider P]… [--dir DIR]\n" +
 			"orch-run live --scenario S --provider P [--record FILE] -- CMD ARGS…\n" +
-			"orch-run events|projection --db FILE [--thread T]\n\n" +
-			"Example: orch-run run --scenario simple --provider codex --keep out",
+			"orch-run exec --peer NAME=TRANSCRIPT… -- CMD ARGS…\n" +
+			"orch-run events|projection --db FILE [--thread T]",
+		Description: "exec is for tests of your own: it replaces the providers that a command starts. run and live drive\n" +
+			"the orchestrator of this program, on recordings and on a real provider, and check what it kept.\n" +
+			"replay-peer is looked for beside orch-run, then on PATH; without it orch-run plays the peers itself.\n\n" +
+			"Exit codes:\n" +
+			"  0  everything passed, and something did\n" +
+			"  1  orch-run itself failed\n" +
+			"  2  usage\n" +
+			"  3  something failed, was not reached, or nothing passed\n" +
+			"exec has further ones: see orch-run exec --help.\n\n" +
+			"Examples:\n" +
+			"  orch-run run --scenario simple --provider codex --keep out\n" +
+			"  orch-run exec --peer codex=transcripts/simple/codex.ndjson -- go test ./...\n" +
+			"  orch-run events --db out/simple/codex/run.db",
 		Commands: []*cli.Command{
-			runCommand(ctx), liveCommand(ctx), eventsCommand(ctx), projectionCommand(ctx),
+			runCommand(ctx), liveCommand(ctx), execCommand(), eventsCommand(ctx), projectionCommand(ctx),
 		},
 	}
 	return tool.Main(app, args, stdin, stdout, stderr)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,9 @@ import (
 	"github.com/replaypeer/replaypeer/internal/model"
 	"github.com/replaypeer/replaypeer/internal/replay"
 )
+
+// noise is what OpenCode says about itself.
+var noise = regexp.MustCompile(`^\{"event":\{"id":"[^"]*","type":"(?:plugin\.added|(?:catalog|reference|integration)\.updated|server\.heartbeat)"`)
 
 // drivenProviders are those whose recipe names a vendor's client.
 var drivenProviders = []struct {

@@ -21,9 +21,6 @@ const recorded = "../../transcripts/recorded"
 
 // machine is what tells where a recording was made: the recorder's paths, and
 // those of common homes.
-// noise is what OpenCode says about itself.
-var noise = regexp.MustCompile(`^\{"event":\{"id":"[^"]*","type":"(?:plugin\.added|(?:catalog|reference|integration)\.updated|server\.heartbeat)"`)
-
 var machine = regexp.MustCompile(`/srv\b|/root\b|/home/|/Users/|/tmp/replaypeer|/var/folders`)
 
 // TestRecorded checks the committed recordings of real providers.

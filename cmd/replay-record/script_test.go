@@ -69,7 +69,8 @@ func provider() {
 	}
 	fmt.Fprintln(os.Stderr, "goodbye from", dir)
 	if how == "term" {
-		syscall.Kill(os.Getpid(), syscall.SIGTERM)
+		self, _ := os.FindProcess(os.Getpid())
+		self.Signal(syscall.SIGTERM)
 		time.Sleep(time.Minute)
 	}
 	code, _ := strconv.Atoi(how)

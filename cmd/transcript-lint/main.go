@@ -31,10 +31,18 @@ func lintMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 			"transcript-lint fmt [-w] PATH…\n" +
 			"transcript-lint diff [--format text|json|markdown] OLD NEW\n" +
 			"transcript-lint show [--html PAGE] [--report FILE]… FILE\n" +
-			"transcript-lint rules\n\n" +
-			"Example: transcript-lint check transcripts/simple",
-		Description: "Exit codes: 0 no error was found (warnings alone are 0), 1 the tool failed,\n" +
-			"2 usage, 3 a finding has severity error, or two transcripts differ.",
+			"transcript-lint rules",
+		Description: "Without PATH, check looks at the folder transcripts. Findings are printed as file:line: severity RULE;\n" +
+			"docs/rules.md and transcript-lint rules explain each. None of the commands starts anything.\n\n" +
+			"Exit codes:\n" +
+			"  0  no error was found (warnings alone are 0), no difference\n" +
+			"  1  transcript-lint itself failed\n" +
+			"  2  usage\n" +
+			"  3  a finding has severity error, two transcripts differ, or fmt met a line that is none\n\n" +
+			"Examples:\n" +
+			"  transcript-lint check transcripts/simple\n" +
+			"  transcript-lint diff HEAD:transcripts/simple/codex.ndjson transcripts/simple/codex.ndjson\n" +
+			"  transcript-lint show --html page.html transcripts/simple/codex.ndjson",
 		Commands: []*cli.Command{checkCommand(), fmtCommand(), diffCommand(), showCommand(), rulesCommand()},
 	}
 	return tool.Main(app, args, stdin, stdout, stderr)

@@ -87,6 +87,9 @@ func TestThroughput(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
+	if testing.CoverMode() != "" {
+		t.Skip("the counters of coverage slow one of the two")
+	}
 	var all [][]byte
 	total := 0
 	for _, file := range realFiles(t) {

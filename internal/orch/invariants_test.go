@@ -267,7 +267,8 @@ func TestIDs(t *testing.T) {
 		}
 	}
 	a, b := seed{1}, seed{2}
-	if a.id("event", "d", "1") != a.id("event", "d", "1") || a.id("event", "d", "1") == a.id("event", "d", "2") || a.id("event", "d", "1") == b.id("event", "d", "1") {
+	first, again := a.id("event", "d", "1"), a.id("event", "d", "1")
+	if first != again || a.id("event", "d", "1") == a.id("event", "d", "2") || a.id("event", "d", "1") == b.id("event", "d", "1") {
 		t.Error("seeded ids")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -16,8 +17,8 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
-// Link makes dir/name a fake provider binary: a symbolic link to executable,
-// which is a program that asks Linked, and a side file with its settings. cfg
+// Link makes dir/name a fake provider binary: a symbolic link to executable
+// (on Windows a copy, name.exe), which is a program that asks Linked, and a side file with its settings. cfg
 // names at least the transcript. Unless cfg says otherwise the fake keeps its
 // state beside itself, so that several launches are one run, and reports into
 // dir/name.report.json. A file that is no earlier link is not replaced; making
@@ -33,9 +34,9 @@ func Link(dir, name, executable string, cfg Config) (string, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", fmt.Errorf("link %s: %w", name, err)
 	}
-	path := filepath.Join(dir, name)
+	path := filepath.Join(dir, executableName(name))
 	if cfg.State == "" {
-		cfg.State = filepath.Join(dir, "."+name+".state")
+		cfg.State = stateFile(path)
 	}
 	if cfg.Report == "" && cfg.ReportDir == "" {
 		cfg.Report = path + ".report.json"
@@ -55,7 +56,7 @@ func Link(dir, name, executable string, cfg Config) (string, error) {
 		return "", fmt.Errorf("link %s: %w", name, err)
 	}
 	if info, err := os.Lstat(path); err == nil {
-		if _, err := os.Stat(sideFile(path)); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		if _, err := os.Stat(sideFile(path)); err != nil || info.Mode()&os.ModeSymlink == 0 && runtime.GOOS != "windows" {
 			return "", fmt.Errorf("link %s: file exists and is no fake binary: remove it", path)
 		}
 		for _, old := range []string{path, cfg.State, cfg.State + ".refused", cfg.Report} {
@@ -71,7 +72,7 @@ func Link(dir, name, executable string, cfg Config) (string, error) {
 	if err := os.WriteFile(sideFile(path), append(side, '\n'), 0o644); err != nil {
 		return "", fmt.Errorf("link %s: %w", name, err)
 	}
-	if err := os.Symlink(executable, path); err != nil {
+	if err := makeLink(executable, path); err != nil {
 		return "", fmt.Errorf("link %s: %w", name, err)
 	}
 	return path, nil
@@ -81,11 +82,37 @@ func sideFile(link string) string {
 	return filepath.Join(filepath.Dir(link), "."+filepath.Base(link)+".replay-peer.json")
 }
 
+// executableName is the file that a program's name stands for.
+func executableName(name string) string {
+	if runtime.GOOS == "windows" && !strings.EqualFold(filepath.Ext(name), ".exe") {
+		return name + ".exe"
+	}
+	return name
+}
+
+// makeLink makes path start executable. On Windows that is a copy, since links
+// need a privilege there.
+func makeLink(executable, path string) error {
+	if runtime.GOOS != "windows" {
+		return os.Symlink(executable, path)
+	}
+	program, err := os.ReadFile(executable)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, program, 0o755)
+}
+
+// stateFile is where a fake keeps its state unless told otherwise.
+func stateFile(link string) string {
+	return filepath.Join(filepath.Dir(link), "."+filepath.Base(link)+".state")
+}
+
 // Linked says whether the process was started through a fake binary that Link
 // made, and with which settings. argv0 is os.Args[0]; a bare name is looked
 // up on PATH, as the shell did.
 func Linked(argv0 string) (cfg Config, ok bool, err error) {
-	path := argv0
+	path := executableName(argv0)
 	if filepath.Base(argv0) == argv0 {
 		found, err := exec.LookPath(argv0)
 		if err != nil && !errors.Is(err, exec.ErrDot) {

@@ -9,8 +9,13 @@
 // it unless it is forwarded (see Forward). When it has exited, whatever is
 // left of its group is killed before the child is reaped, while its group id
 // can't have been given to anyone else. On Linux the child is killed when the
-// process that started it dies, however it dies. Elsewhere a crash of the
-// parent leaves the child to notice the end of its stdin.
+// process that started it dies, however it dies. On other unix systems a crash
+// of the parent leaves the child to notice the end of its stdin.
+//
+// On Windows the group is a job object, which ends with the process that
+// started the child; what the child starts in its first instant, before it is
+// in the job, is not in it. There are no signals: to be told to end is to be
+// killed. This part compiles and is vetted in the gate, which runs on Linux.
 package proc
 
 import (
@@ -62,6 +67,7 @@ type Process struct {
 	Stdout, Stderr *os.File
 
 	pid   int
+	group group
 	grace time.Duration
 	done  chan struct{}
 
@@ -152,6 +158,17 @@ func (p *Process) Signal(sig os.Signal) error {
 	return signalProcess(p.pid, sig)
 }
 
+// SignalGroup sends a signal to the child and to what it started, unless that
+// left the group. ErrExited when the child is gone.
+func (p *Process) SignalGroup(sig os.Signal) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.reaped {
+		return ErrExited
+	}
+	return signalGroup(p.pid, sig)
+}
+
 // Kill kills the whole group. ErrExited when the child is gone.
 func (p *Process) Kill() error {
 	p.mu.Lock()
@@ -159,7 +176,7 @@ func (p *Process) Kill() error {
 	if p.reaped {
 		return ErrExited
 	}
-	return killGroup(p.pid)
+	return p.group.kill(p.pid)
 }
 
 // Stop ends the child: it closes the Stdin pipe and waits, sends SIGTERM and

@@ -20,7 +20,7 @@ func signalProcess(pid int, sig os.Signal) error {
 	return child.Signal(sig)
 }
 
-func killGroup(pid int) error { return signalProcess(pid, os.Kill) }
+func signalGroup(pid int, sig os.Signal) error { return signalProcess(pid, sig) }
 
 func exitOf(state *os.ProcessState) Exit {
 	if state == nil {
@@ -35,5 +35,3 @@ func signalNumber(string) int { return 0 }
 func Reraise(string) {}
 
 func setGroup(*exec.Cmd) {}
-
-func killRest(int) {} // the pid may be someone else's by now

@@ -25,10 +25,17 @@ func signalProcess(pid int, sig os.Signal) error {
 	return syscall.Kill(pid, s)
 }
 
-func killGroup(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }
+func signalGroup(pid int, sig os.Signal) error { return signalProcess(-pid, sig) }
 
-// killRest kills what an exited child left of its group.
-func killRest(pid int) { killGroup(pid) }
+// group is a process group, whose id is that of the child.
+type group struct{}
+
+func (group) adopt(int) {} // setGroup did
+
+func (group) kill(pid int) error { return syscall.Kill(-pid, syscall.SIGKILL) }
+
+// end kills what an exited child left of its group.
+func (g group) end(pid int) { g.kill(pid) }
 
 func exitOf(state *os.ProcessState) Exit {
 	if state == nil {

@@ -19,6 +19,9 @@ func (p *Process) run(cmd *exec.Cmd, cfg Config, copies [2]*os.File, started cha
 		return
 	}
 	p.pid = cmd.Process.Pid
+	if !cfg.KeepGroup {
+		p.group.adopt(p.pid)
+	}
 	var out copying
 	out.start(copies[0], cfg.Stdout)
 	out.start(copies[1], cfg.Stderr)
@@ -26,7 +29,9 @@ func (p *Process) run(cmd *exec.Cmd, cfg Config, copies [2]*os.File, started cha
 
 	state := waitExited(cmd.Process)
 	if !cfg.KeepGroup {
-		killRest(p.pid) // on Linux the child is a zombie now and its id still its own
+		p.mu.Lock()
+		p.group.end(p.pid) // on Linux the child is a zombie now and its id still its own
+		p.mu.Unlock()
 	}
 	p.finish(cmd.Process, state)
 	out.finish()

@@ -31,7 +31,7 @@ import (
 type traffic struct {
 	frames, huge int
 	rng          *rand.Rand
-	made, lines  int // frames so far; lines that are frames
+	made         int // frames so far
 	rest         []byte
 	sum          hash.Hash
 	bytes        int64

@@ -98,7 +98,7 @@ func BenchmarkLoad(b *testing.B) {
 func BenchmarkMatch(b *testing.B) {
 	frame := []byte(benchRequest(7))
 	other := []byte(`{"method":"turn/start","id":7,` + string(frame[len(`{"id":7,"method":"turn/start",`):]))
-	placeholder := []byte(fmt.Sprintf(`{"id":7,"method":"turn/start","params":{"threadId":"019dadea-f49b-7012-aa03-534f1bfc3181","cwd":"<workspace>","model":"scripted-model","approvalPolicy":"never","sandboxPolicy":{"type":"dangerFullAccess"},"input":[{"type":"text","text":"Respond with exactly: frame <any>"}]}}`))
+	placeholder := []byte(`{"id":7,"method":"turn/start","params":{"threadId":"019dadea-f49b-7012-aa03-534f1bfc3181","cwd":"<workspace>","model":"scripted-model","approvalPolicy":"never","sandboxPolicy":{"type":"dangerFullAccess"},"input":[{"type":"text","text":"Respond with exactly: frame <any>"}]}}`)
 	r := &rules{idKey: flavors.Codex.IDKey, workspace: "/work"}
 	bound := State{}.bindings("/work")
 	for _, c := range []struct {

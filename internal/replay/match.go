@@ -125,7 +125,7 @@ func (t *trial) object(n *node, i int) (int, bool) {
 		return i, false
 	}
 	var small [16]bool
-	seen := small[:0]
+	var seen []bool
 	if len(n.keys) <= len(small) {
 		seen = small[:len(n.keys)]
 	} else {

@@ -64,7 +64,7 @@ type rules struct {
 // do not decide.
 func compile(raw json.RawMessage, r *rules, sites []place) *pattern {
 	p := &pattern{raw: raw, rules: r, sites: sites}
-	p.exact = len(r.ignore) == 0 && len(sites) == 0 && bytes.IndexByte(raw, '<') < 0 && bytes.Index(raw, []byte(`\u003`)) < 0
+	p.exact = len(r.ignore) == 0 && len(sites) == 0 && bytes.IndexByte(raw, '<') < 0 && !bytes.Contains(raw, []byte(`\u003`))
 	return p
 }
 

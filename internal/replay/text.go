@@ -83,7 +83,7 @@ func typed(name string, raw []byte, decode func([]byte) string) bool {
 	case "number":
 		return isNumber(raw)
 	case "int":
-		return isNumber(raw) && strings.IndexAny(string(raw), ".eE") < 0
+		return isNumber(raw) && !strings.ContainsAny(string(raw), ".eE")
 	case "uuid":
 		return str && isUUID(decode(raw))
 	case "timestamp":

@@ -60,11 +60,12 @@ func Main(app *cli.App, args []string, stdin io.Reader, stdout, stderr io.Writer
 	app.Reader, app.Writer, app.ErrWriter = stdin, stdout, stderr
 	app.Version = BuildVersion()
 	app.HideHelpCommand = true
+	app.EnableBashCompletion = true
 	app.HideVersion = true // the built-in flag also takes -v
 	app.DisableSliceFlagSeparator = true
 	app.ExitErrHandler = func(*cli.Context, error) {}
 	app.OnUsageError = usage
-	app.Flags = append(app.Flags, &cli.BoolFlag{Name: "version", Usage: "print the version and exit"})
+	app.Flags = append(app.Flags, &cli.BoolFlag{Name: "version", Usage: "print the version and exit", DisableDefaultText: true})
 	action := app.Action
 	app.Action = func(c *cli.Context) error {
 		switch {
@@ -78,6 +79,7 @@ func Main(app *cli.App, args []string, stdin io.Reader, stdout, stderr io.Writer
 		}
 		return action(c)
 	}
+	app.Commands = append(app.Commands, completionCommand(app))
 	prepare(app.Commands)
 	err := app.Run(args)
 	if err == nil {

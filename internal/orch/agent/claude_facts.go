@@ -40,8 +40,7 @@ type claudeTurn struct {
 	offered      []string // messages without a result, oldest first
 	steered      int      // turns of the provider that a steer cuts short
 	interrupting bool
-	spoke        bool // the provider's turn had text
-	texts        int
+	spoke        bool          // the provider's turn had text
 	tools        []*claudeTool // open ones, in the order they were started
 	todoCalls    []claudeTodoCall
 	todo         *orch.ProviderItem // the list as the turn left it; nil when it did not change

@@ -1,0 +1,3 @@
+module assistant
+
+go 1.26
