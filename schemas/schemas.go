@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -72,6 +73,10 @@ func Validate(name string, doc []byte) error {
 	if err != nil {
 		return err
 	}
+	return validate(name, schema, doc)
+}
+
+func validate(name string, schema *jsonschema.Schema, doc []byte) error {
 	dec := json.NewDecoder(bytes.NewReader(doc))
 	dec.UseNumber()
 	var v any
@@ -81,7 +86,7 @@ func Validate(name string, doc []byte) error {
 	if _, err := dec.Token(); err != io.EOF {
 		return fmt.Errorf("%s: not JSON: text after the value", name)
 	}
-	err = schema.Validate(v)
+	err := schema.Validate(v)
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		return err
@@ -168,10 +173,28 @@ func flatten(e *jsonschema.ValidationError) []Problem {
 	return all
 }
 
-// nearest picks the alternative whose first failure lies deepest, then the
-// one with the fewest problems. Alternatives that all fail at the value itself
-// for their type are told together.
+// nearest picks the alternative that is meant: one whose type and constants fit,
+// then the one whose first failure lies deepest, then the one with the fewest
+// problems. Alternatives that all fail at one value, for their type or constant,
+// are told together.
 func nearest(branches [][]Problem) []Problem {
+	top := branches[0][0].Pointer // the shortest is the value's own, or its discriminator's
+	for _, b := range branches {
+		for _, p := range b {
+			if len(p.Pointer) < len(top) {
+				top = p.Pointer
+			}
+		}
+	}
+	meant := slices.DeleteFunc(slices.Clone(branches), func(ps []Problem) bool {
+		return slices.ContainsFunc(ps, func(p Problem) bool {
+			return strings.HasPrefix(p.Message, "value must be ") && !strings.HasPrefix(p.Message, "value must be one of ") ||
+				p.Keyword == "type" && p.Pointer == top
+		})
+	})
+	if len(meant) > 0 {
+		branches = meant
+	}
 	depth := func(ps []Problem) int {
 		least := 1 << 30
 		for _, p := range ps {
@@ -182,7 +205,7 @@ func nearest(branches [][]Problem) []Problem {
 	best := branches[0]
 	var types []string
 	for _, b := range branches {
-		if len(b) == 1 && b[0].Keyword == "type" {
+		if len(b) == 1 && (b[0].Keyword == "type" || b[0].Keyword == "const") && b[0].Pointer == branches[0][0].Pointer {
 			types = append(types, b[0].Message)
 		}
 		if d, most := depth(b), depth(best); d > most || d == most && len(b) < len(best) {

@@ -3,6 +3,8 @@ package schemas
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -191,4 +193,49 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// Of alternatives, the one that is meant is told of, by its constant or type;
+// those that are constants themselves are told together.
+func TestPublishedAlternatives(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"VERSION": "acme 1.0\n",
+		"item.json": `{"anyOf": [
+			{"type": "null"},
+			{"type": "object", "required": ["type", "size"], "properties": {"type": {"enum": ["box"]}, "size": {"$ref": "size.json#/sizes/any"}}},
+			{"type": "object", "required": ["type", "path"], "properties": {"type": {"const": "file"}, "path": {"type": "string"}, "mode": {"enum": ["r", "w"]}}}]}`,
+		"size.json": `{"sizes": {"any": {"anyOf": [{"const": "small"}, {"const": "large"}]}}}`,
+		"far.json":  `{"$ref": "https://example.com/x.json"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := OpenPublished(dir)
+	if err != nil || p.Version != "acme 1.0" {
+		t.Fatalf("OpenPublished: %v, %v", p, err)
+	}
+	for doc, want := range map[string]string{
+		`null`:                                  "",
+		`{"type":"box","size":"small"}`:         "",
+		`{"type":"box","size":"huge"}`:          `item.json: at /size: value must be "small", or value must be "large"`,
+		`{"type":"file","path":"a","mode":"x"}`: `item.json: at /mode: value must be one of "r", "w"`,
+		`{"type":"file","path":7}`:              `item.json: at /path: expected string, but got number`,
+		`{"type":"box"}`:                        `item.json: missing size`,
+	} {
+		got := ""
+		if err := p.Validate("item.json", nil, []byte(doc)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q: want %q", doc, got, want)
+		}
+	}
+	if err := p.Validate("far.json", nil, []byte("1")); err == nil || !strings.Contains(err.Error(), "is not in "+dir) {
+		t.Errorf("a schema elsewhere: %v", err)
+	}
+	if err := p.Validate("size.json", []string{"sizes", "any"}, []byte(`"small"`)); err != nil {
+		t.Errorf("a schema within a file: %v", err)
+	}
 }

@@ -20,6 +20,11 @@ trap 'rm -rf "$dir"' EXIT
 failed=
 
 scripts/rerecord.sh "$dir" || failed="some scenarios were not recorded"
+# Whatever else is recorded, the orchestrator must complete these live.
+for pair in {simple,turn_interrupt}/{codex,claude,cursor} approval_request/{codex,claude}; do
+	grep -qF "\"scenario\":\"${pair%/*}\",\"provider\":\"${pair#*/}\",\"live\":\"passed\"" "$dir/live.ndjson" ||
+		failed="$pair was not completed with the real provider"
+done
 go run ./cmd/transcript-lint check "$dir/transcripts"
 go run ./cmd/orch-run run --dir "$dir/transcripts" || failed="some new recordings do not replay"
 go run ./cmd/orch-run run --json >"$dir/replays.ndjson" || failed="some committed recordings do not replay"
@@ -28,8 +33,6 @@ go run ./cmd/orch-run run --json >"$dir/replays.ndjson" || failed="some committe
 # scripts/drift.sh is what fails on it.
 scripts/compare.sh "$dir" || printf '\n!! THE PROVIDERS DRIFTED from the committed recordings, see above\n\n'
 
-[ -n "${REPLAYPEER_CURSOR_BACKEND:-}" ] ||
-	printf '\n!! CURSOR WAS NOT TESTED LIVE: REPLAYPEER_CURSOR_BACKEND names no stand-in for its backend\n\n'
 scripts/live/opencode/install.sh
 go test -count=1 -tags live -run Live -json ./... >"$dir/clients.ndjson" || failed="some real clients failed"
 go run ./scripts/suite clients "$dir"

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -83,8 +84,9 @@ func liveAction(ctx context.Context, c *cli.Context) error {
 	}
 	cfg := scenario.Config{Live: live, Keep: c.String("keep"), Env: os.Environ()}
 	out := newPrinter(c.App.Writer, c.Bool("json"))
+	begin := time.Now()
 	totals := scenario.Count(play(ctx, tasks, cfg, out.result))
-	if err := out.totals(totals); err != nil {
+	if err := out.totals(totals, time.Since(begin)); err != nil {
 		return err
 	}
 	if live.Record != "" && totals.Passed > 0 {

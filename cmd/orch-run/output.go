@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/replaypeer/replaypeer/internal/scenario"
 )
@@ -36,6 +37,9 @@ func (p *printer) result(r *scenario.Result) {
 	if r.Events > 0 {
 		fmt.Fprintf(&b, "  %d events", r.Events)
 	}
+	if r.Without != "" {
+		fmt.Fprintf(&b, "  without %s", r.Without)
+	}
 	if r.Layer != "" {
 		fmt.Fprintf(&b, "  (%s)", r.Layer)
 	}
@@ -45,11 +49,12 @@ func (p *printer) result(r *scenario.Result) {
 	p.line(b.String())
 }
 
-func (p *printer) totals(t scenario.Totals) error {
+// totals ends the output. took is how long all of it has taken.
+func (p *printer) totals(t scenario.Totals, took time.Duration) error {
 	if p.json {
 		p.object(map[string]scenario.Totals{"totals": t})
 	} else {
-		p.line(fmt.Sprintf("%d passed, %d failed, %d not reached, %d skipped", t.Passed, t.Failed, t.NotReached, t.Skipped))
+		p.line(fmt.Sprintf("%d passed, %d failed, %d not reached, %d skipped in %.1f s", t.Passed, t.Failed, t.NotReached, t.Skipped, took.Seconds()))
 	}
 	return p.err
 }

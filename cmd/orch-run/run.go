@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/urfave/cli/v2"
 
@@ -66,9 +67,10 @@ func runAction(ctx context.Context, c *cli.Context) error {
 	}
 	cfg := scenario.Config{Peer: peer, Keep: c.String("keep"), Env: os.Environ()}
 	out := newPrinter(c.App.Writer, c.Bool("json"))
+	begin := time.Now()
 	results := play(ctx, tasks, cfg, out.result)
 	totals := scenario.Count(results)
-	if err := out.totals(totals); err != nil {
+	if err := out.totals(totals, time.Since(begin)); err != nil {
 		return err
 	}
 	if file := c.String("junit"); file != "" {

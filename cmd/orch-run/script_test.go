@@ -41,8 +41,9 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// otherProvider is a provider of a scenario that has no hand-made transcript.
-var otherProvider = regexp.MustCompile(`(?m)^  (claude): \{model: .*\n`)
+// otherProvider is a provider of a scenario that has no hand-made transcript:
+// any but codex.
+var otherProvider = regexp.MustCompile(`(?m)^  ([abd-z][a-z-]*|claude[a-z-]*|codex-[a-z]+|cursor): \{model: .*\n`)
 
 // setup gives each script a folder "s" with the scenarios of the repository
 // and hand-made transcripts of codex, which the scripts may spoil.

@@ -30,6 +30,7 @@ var drivenProviders = []struct {
 	{"gemini", []string{"simple", "multi_turn"}},    // by scripts/drivers/acp.mjs
 	{"qwen", []string{"simple", "multi_turn"}},      // the same
 	{"codex-acp", []string{"simple", "multi_turn"}}, // the same
+	{"cursor", []string{"simple", "multi_turn"}},    // by a plain client of the bridge
 }
 
 // recordScript runs scripts/record.sh. The exit code is -1 when it hangs.

@@ -31,6 +31,7 @@ func checkCommand() *cli.Command {
 			&cli.StringFlag{Name: "baseline", Usage: "put aside the findings that `FILE` lists"},
 			&cli.BoolFlag{Name: "write-baseline", Usage: "write all findings to the --baseline file instead"},
 			&cli.StringFlag{Name: "max-age", Usage: "how old a recording may get: `DAYS`, such as 90d, or off; default 180d"},
+			&cli.StringFlag{Name: "provider-schemas", Usage: "compare frames with what providers publish of them: `DIR` filled by scripts/schemas.sh"},
 			&cli.StringSliceFlag{Name: "current", Usage: "`PROVIDER=VERSION` that is recorded with today; default what scripts/providers pins; repeatable"},
 		},
 		Action: check,
@@ -70,7 +71,9 @@ func check(c *cli.Context) error {
 	var total totals
 	fresh := lint.Baseline{Version: 1}
 	for _, file := range files {
-		opts.Gates = scenarioGates(file)
+		if opts.Gates, err = scenarioGates(file); err != nil {
+			return err
+		}
 		found, err := checkFile(file, c.App.Reader, opts)
 		if err != nil {
 			return err
@@ -101,6 +104,10 @@ func check(c *cli.Context) error {
 	}
 	if !out.machine {
 		fmt.Fprintf(c.App.ErrWriter, "transcript-lint: %s\n", total)
+		if p := opts.Published; p != nil {
+			fmt.Fprintf(c.App.ErrWriter, "transcript-lint: %s compared with their providers' schemas; %d have none, and %s\n",
+				count(p.Compared, "frame"), p.Unknown, count(p.Without, "whole file"))
+		}
 	}
 	if total.Errors > 0 {
 		return tool.Bad
@@ -119,6 +126,12 @@ func options(c *cli.Context) (lint.Options, error) {
 			return opts, tool.Usagef("current %q: want PROVIDER=VERSION", pair)
 		}
 		opts.Current[provider] = version
+	}
+	if dir := c.String("provider-schemas"); dir != "" {
+		var err error
+		if opts.Published, err = lint.OpenPublished(dir); err != nil {
+			return opts, tool.Usagef("provider-schemas: %w: see scripts/schemas.sh", err)
+		}
 	}
 	switch age := c.String("max-age"); age {
 	case "":

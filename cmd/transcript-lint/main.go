@@ -5,6 +5,7 @@ package main
 import (
 	"io"
 	"os"
+	"runtime/debug"
 
 	"github.com/urfave/cli/v2"
 
@@ -13,7 +14,16 @@ import (
 
 func main() { os.Exit(lintMain(os.Args, os.Stdin, os.Stdout, os.Stderr)) }
 
+// A linter makes little that lives and much that does not: fewer collections,
+// within a memory that is still small.
+const (
+	gcPercent   = 400
+	memoryLimit = 512 << 20
+)
+
 func lintMain(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	debug.SetGCPercent(gcPercent)
+	debug.SetMemoryLimit(memoryLimit)
 	app := &cli.App{
 		Name:  "transcript-lint",
 		Usage: "check, compare and show transcripts",

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -90,28 +89,6 @@ func pinnedVersions() map[string]string {
 		}
 	}
 	return versions
-}
-
-var release = regexp.MustCompile(`(?m)^\s*-?\s*release_gate:\s*\{?\s*label:\s*["']?([^"'\s,}]+)["']?(?:.*\bfor:\s*\[([^\]\n]*)\])?`)
-
-// scenarioGates reads at which labels the scenario beside a transcript holds
-// its replay.
-func scenarioGates(file string) (gates []lint.Gate) {
-	scenario := filepath.Join(filepath.Dir(file), "scenario.yaml")
-	b, err := os.ReadFile(scenario)
-	if err != nil {
-		return nil
-	}
-	provider := strings.TrimSuffix(filepath.Base(file), ".ndjson")
-	for _, m := range release.FindAllSubmatch(b, -1) {
-		if others := string(m[2]); others != "" && !slices.Contains(strings.FieldsFunc(others, func(r rune) bool {
-			return strings.ContainsRune(", \"'", r)
-		}), provider) {
-			continue // there with other providers only
-		}
-		gates = append(gates, lint.Gate{Label: string(m[1]), From: scenario})
-	}
-	return gates
 }
 
 func readBaseline(c *cli.Context) (*lint.Baseline, error) {

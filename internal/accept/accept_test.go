@@ -53,6 +53,9 @@ func playAs(t *testing.T, file string, source []byte, client func(frame string) 
 			if err != nil {
 				t.Fatalf("%v in %s", err, raw)
 			}
+			if f.Kind == flavors.Request && f.ID == nil { // the frame has none, its message on the wire does
+				f.ID = json.RawMessage(fmt.Sprintf(`"request-%d"`, e.Line))
+			}
 			frames = append(frames, f)
 		}
 	}
@@ -61,8 +64,11 @@ func playAs(t *testing.T, file string, source []byte, client func(frame string) 
 		t.Fatal(err)
 	}
 	defer p.Stop()
-	for {
-		switch act := p.Next(time.Duration(0)); act.Kind {
+	var now time.Duration
+	for range 100000 { // many more than a transcript has entries
+		switch act := p.Next(now); act.Kind {
+		case replay.Sleep:
+			now += act.Delay
 		case replay.Wait:
 			if len(frames) == 0 {
 				t.Fatal("no frame left")
@@ -75,6 +81,8 @@ func playAs(t *testing.T, file string, source []byte, client func(frame string) 
 			return p.Report().Masked()
 		}
 	}
+	t.Fatalf("%s: the player goes on and on: %+v", file, p.Report())
+	return nil
 }
 
 // corpus copies our transcripts of codex.

@@ -1,9 +1,8 @@
 package lint
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
-	"hash"
+	"hash/maphash"
 	"path/filepath"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
@@ -13,8 +12,9 @@ import (
 // Corpus is what several transcripts that belong together are compared by. It
 // holds a checksum and a name per file. Not safe for concurrent use.
 type Corpus struct {
-	talks map[[sha256.Size]byte]string // what was said, to the first file
-	names map[[3]string]string         // provider, protocol and scenario, to the first file
+	seed  maphash.Seed         // of the checksums
+	talks map[uint64]string    // what was said, to the first file
+	names map[[3]string]string // provider, protocol and scenario, to the first file
 }
 
 // first returns the file that was met before under the key, or "" and
@@ -47,20 +47,24 @@ func checkSameTalk(c *run, found report) checker {
 	if c.opts.Corpus == nil {
 		return checker{}
 	}
-	sum := sha256.New()
+	if c.opts.Corpus.talks == nil {
+		c.opts.Corpus.seed = maphash.MakeSeed()
+	}
+	var sum maphash.Hash
+	sum.SetSeed(c.opts.Corpus.seed)
 	n := 0
 	return checker{
 		entry: func(s *step) {
 			n++
-			addSteady(sum, c.flavor, s)
+			addSteady(&sum, s)
 		},
 		end: func() {
 			if n == 0 || c.broken || c.hdr == nil {
 				return
 			}
-			addPart(sum, []byte(c.hdr.Protocol))
-			addPart(sum, []byte(c.hdr.Version))
-			if before := first(&c.opts.Corpus.talks, [sha256.Size]byte(sum.Sum(nil)), c.name); before != "" {
+			addPart(&sum, []byte(c.hdr.Protocol))
+			addPart(&sum, []byte(c.hdr.Version))
+			if before := first(&c.opts.Corpus.talks, sum.Sum64(), c.name); before != "" {
 				found(c.hdr.Line, "", "remove one", "the conversation is the same as that of %s", before)
 			}
 		},
@@ -68,23 +72,23 @@ func checkSameTalk(c *run, found report) checker {
 }
 
 // addSteady adds an entry without the values that differ in every recording.
-func addSteady(sum hash.Hash, flavor *flavors.Flavor, s *step) {
+func addSteady(sum *maphash.Hash, s *step) {
 	addPart(sum, []byte{byte(s.dir)})
 	if e, ok := s.entry.(*envelope.RuntimeExit); ok {
 		addPart(sum, []byte(e.Status))
 		return
 	}
 	at := 0
-	if s.frame != nil {
-		for _, v := range flavors.Spans(flavor.Volatile, s.dir, *s.frame) {
-			addPart(sum, s.raw[at:v[0]])
-			at = v[1]
+	s.each(volatile, func(_ flavors.Place, from, to int) {
+		if from >= at { // else it is within the one before
+			addPart(sum, s.raw[at:from])
+			at = to
 		}
-	}
+	})
 	addPart(sum, s.raw[at:])
 }
 
-func addPart(sum hash.Hash, b []byte) {
+func addPart(sum *maphash.Hash, b []byte) {
 	var n [8]byte
 	binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
 	sum.Write(n[:])

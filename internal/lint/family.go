@@ -2,6 +2,7 @@ package lint
 
 import (
 	"encoding/json"
+	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -96,19 +97,18 @@ func checkChild(c *run, found report) checker {
 		line int
 		path string
 	}
-	var children []child
+	var named []child
 	seen, born := map[string]bool{}, map[string]bool{}
 	return checker{
 		entry: func(s *step) {
 			if s.frame == nil {
 				return
 			}
-			f := families[c.flavor.Protocol]
-			eachText(f.births, s, func(id, _ string) { born[id] = true })
-			eachText(f.children, s, func(id, path string) {
+			s.eachText(births, func(id, _ string) { born[id] = true })
+			s.eachText(children, func(id, path string) {
 				if !seen[id] {
 					seen[id] = true
-					children = append(children, child{id, s.line, path})
+					named = append(named, child{id, s.line, path})
 				}
 			})
 		},
@@ -116,7 +116,7 @@ func checkChild(c *run, found report) checker {
 			if len(born) == 0 && c.flavor != nil && c.flavor != flavors.Claude {
 				return // an excerpt, which introduces nobody
 			}
-			for _, k := range children {
+			for _, k := range named {
 				if !born[k.id] && !c.broken && !c.talk.gap {
 					found(k.line, "frame."+k.path, "", "%s %s is introduced by no frame", families[c.flavor.Protocol].what, k.id)
 				}
@@ -125,65 +125,50 @@ func checkChild(c *run, found report) checker {
 	}
 }
 
-// eachText calls fn with every string that stands at one of the places.
-func eachText(places []flavors.Place, s *step, fn func(text, path string)) {
-	for i := range places {
-		for _, at := range flavors.Spans(places[i:i+1], s.dir, *s.frame) {
-			if s.raw[at[0]] == '"' {
-				fn(envelope.Unquote(s.raw[at[0]:at[1]]), strings.TrimPrefix(places[i].Path, "**."))
-			}
-		}
-	}
-}
-
 // checkEarlyName looks for requests that name what the provider only says
 // after them: a replay refuses those, as a provider would.
 func checkEarlyName(c *run, found report) checker {
 	type use struct {
+		id     string
 		line   int
 		path   string
 		method string
+		first  int // line in which the provider says it
 	}
-	early := map[string]use{}
-	said := map[string]bool{}
-	var order []string
-	first := map[string]int{}
+	early := map[uint64]*use{} // by the id's checksum
+	var order []*use
+	var said hashes
 	return checker{
 		entry: func(s *step) {
 			if s.frame == nil || len(c.flavor.References) == 0 {
 				return
 			}
-			if len(said) > mostSeen {
-				clear(said) // memory is bounded; what was said long ago is no longer known
-				clear(early)
+			if said.n >= mostSeen-1 {
+				clear(early) // memory is bounded; what was said long ago is no longer known
 				order = nil
 			}
-			if s.dir == envelope.Out {
-				eachText(c.flavor.References, s, func(id, path string) {
-					if _, ok := early[id]; !ok && !said[id] && id != "" && len(marks(id)) == 0 {
-						early[id] = use{s.line, path, s.frame.Method}
-						order = append(order, id)
-					}
-				})
-				for _, t := range walkAll(s.raw) {
-					if _, waits := early[t]; !waits {
-						said[t] = true // the client knows it by itself
-					}
+			s.eachText(references, func(id, path string) {
+				h := maphash.String(seed, id)
+				if early[h] == nil && !said.has(h) && id != "" && len(marks(id)) == 0 {
+					early[h] = &use{id, s.line, path, s.frame.Method, 0}
+					order = append(order, early[h])
 				}
-				return
-			}
-			for _, t := range walkAll(s.raw) {
-				if _, waits := early[t]; waits && first[t] == 0 {
-					first[t] = s.line
+			})
+			s.eachHash(func(h uint64) {
+				u := early[h]
+				if u != nil && s.dir == envelope.In && u.first == 0 {
+					u.first = s.line
 				}
-				said[t] = true
-			}
+				if u == nil || s.dir == envelope.In { // else the client waits for it
+					said.add(h)
+				}
+			})
 		},
 		end: func() {
-			for _, id := range order {
+			for _, u := range order {
 				// A thread or session may be one of an earlier run, resumed.
-				if u := early[id]; first[id] > 0 && !resumes(u.method, u.path) {
-					found(u.line, "frame."+u.path, "", "%s names %s, which the provider says only in line %d", u.method, id, first[id])
+				if u.first > 0 && !resumes(u.method, u.path) {
+					found(u.line, "frame."+u.path, "", "%s names %s, which the provider says only in line %d", u.method, u.id, u.first)
 				}
 			}
 		},
@@ -193,20 +178,4 @@ func checkEarlyName(c *run, found report) checker {
 func resumes(method, path string) bool {
 	last := path[strings.LastIndexByte(path, '.')+1:]
 	return slices.Contains([]string{"threadId", "sessionID", "sessionId", "agentId", "resumeSessionAt"}, last) || strings.Contains(method, "resume")
-}
-
-// walkAll returns the short strings of a frame, ids among them.
-func walkAll(raw []byte) (texts []string) {
-	for i := 0; i < len(raw); {
-		if raw[i] != '"' {
-			i++
-			continue
-		}
-		end := envelope.SkipString(raw, i)
-		if n := end - i; n > 4 && n <= 130 {
-			texts = append(texts, envelope.Unquote(raw[i:end]))
-		}
-		i = end
-	}
-	return texts
 }

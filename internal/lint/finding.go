@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
@@ -70,7 +72,7 @@ func fingerprints(found []Finding) {
 // suppressed reads the fingerprints of metadata.lint.suppress: strings, or
 // objects {"fingerprint":…,"reason":…}.
 func suppressed(h *envelope.Header) []string {
-	if h == nil {
+	if h == nil || !gjson.GetBytes(h.Metadata, "lint").Exists() {
 		return nil
 	}
 	var m struct {

@@ -48,7 +48,7 @@ func checkUnusedBind(_ *run, found report) checker {
 				case b != nil:
 					b.used = true
 				case s.dir == envelope.Out && m.whole && !at.key: // others are another rule's
-					binds[m.name] = &bind{line: s.line, path: at.path}
+					binds[m.name] = &bind{line: s.line, path: at.path()}
 					order = append(order, m.name)
 				}
 			})

@@ -2,7 +2,6 @@ package lint
 
 import (
 	"math/bits"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -127,55 +126,4 @@ func plausible(rule, body string, end int) bool {
 		}
 	}
 	return true
-}
-
-// shape is a secret that gitleaks has no rule for.
-type shape struct {
-	name string
-	mark string // what a text must hold, in lower case
-	form *regexp.Regexp
-}
-
-// shapes find what a value says of itself: passwords in addresses, headers of
-// authorization, assignments to names of secrets.
-var shapes = []shape{
-	{"url-password", "://", regexp.MustCompile(`[a-z][a-z0-9+.-]*://[^\s/:@"'<>]*:([^\s/@"'<>$*]{6,})@`)},
-	{"url-token", "://", regexp.MustCompile(`https?://([A-Za-z0-9_-]{20,})(?::x-oauth-basic)?@`)},
-	{"authorization", "basic ", regexp.MustCompile(`(?i)\bbasic\s+([A-Za-z0-9+/]{12,}={0,2})`)},
-	{"authorization", "bearer ", regexp.MustCompile(`(?i)\bbearer\s+([A-Za-z0-9._~+/-]{16,}=*)`)},
-	{"assignment", "=", regexp.MustCompile(`(?i)(?:^|[\s"'&?;,{(])(?:[a-z0-9_.-]*[_.-])?(?:password|passwd|pwd|secret|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|client[_-]?secret|session[_-]?key|token|credential|pat|sig|signature)=["']?([^\s"'&;,<>(){}$]{8,})`)},
-	{"header", ": ", regexp.MustCompile(`(?i)\b(?:x-api-key|api-key|x-auth-token|x-[a-z-]*token|cookie|set-cookie|private-token|password|passphrase|secret)["']?: ["']?(?:[a-z_.-]+=)?([^\s"';,<>{}]{8,})`)},
-	{"private-key", "private key-----", regexp.MustCompile(`-----BEGIN[ A-Z0-9]*PRIVATE KEY-----([\sA-Za-z0-9+/=\\n]{40,})`)},
-	{"openai", "sk-", regexp.MustCompile(`\b(sk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,})`)},
-	{"anthropic", "sk-ant-", regexp.MustCompile(`\b(sk-ant-[A-Za-z0-9_-]{16,})`)},
-	{"cursor", "key_", regexp.MustCompile(`\b(key_[a-f0-9]{40,})\b`)},
-	{"xai", "xai-", regexp.MustCompile(`\b(xai-[A-Za-z0-9]{40,})`)},
-	{"google", "ya29.", regexp.MustCompile(`\b(ya29\.[A-Za-z0-9_-]{20,})`)},
-	{"google", "aiza", regexp.MustCompile(`\b(AIza[A-Za-z0-9_-]{30,})`)},
-	{"slack", "xox", regexp.MustCompile(`\b(xox[abeoprs]-[A-Za-z0-9-]{10,})`)},
-	{"github", "gh", regexp.MustCompile(`\b(gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})`)},
-	{"aws", "akia", regexp.MustCompile(`\b((?:AKIA|ASIA)[A-Z0-9]{16})\b`)},
-	{"jwt", "eyj", regexp.MustCompile(`\b(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,})`)},
-	{"azure", "accountkey=", regexp.MustCompile(`(?i)AccountKey=([A-Za-z0-9+/]{40,}={0,2})`)},
-	{"stripe", "_live_", regexp.MustCompile(`\b([rsp]k_live_[A-Za-z0-9]{10,})`)},
-	{"webhook", "hooks.slack.com/", regexp.MustCompile(`hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/_-]{20,})`)},
-}
-
-var shapeMarks = sync.OnceValue(func() *keywords {
-	marks := make([]string, len(shapes))
-	for i, s := range shapes {
-		marks[i] = s.mark
-	}
-	return newKeywords(marks)
-})
-
-func findShapes(body string, fn func(rule, secret string)) {
-	var hit uint64
-	shapeMarks().each(body, func(w int32, _ int) { hit |= 1 << w })
-	for ; hit != 0; hit &= hit - 1 {
-		s := shapes[bits.TrailingZeros64(hit)]
-		for _, m := range s.form.FindAllStringSubmatch(body, -1) {
-			fn(s.name, m[1])
-		}
-	}
 }

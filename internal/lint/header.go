@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 	"github.com/replaypeer/replaypeer/schemas"
 )
@@ -50,6 +52,13 @@ func checkMetadataInvalid(c *run, found report) checker {
 // metadataProblems checks the metadata against the schema of the protocol, or
 // the common one where the protocol has none. No metadata is an empty object.
 func metadataProblems(c *run, h *envelope.Header) []schemas.Problem {
+	if c.problems == nil {
+		c.problems = append([]schemas.Problem{}, validateMetadata(c, h)...)
+	}
+	return c.problems
+}
+
+func validateMetadata(c *run, h *envelope.Header) []schemas.Problem {
 	name := "metadata"
 	if c.flavor != nil {
 		own := "metadata." + cmp.Or(c.flavor.Metadata, c.flavor.Providers[0])
@@ -92,10 +101,7 @@ func checkCapturedAt(c *run, found report) checker {
 
 func checkIncomplete(_ *run, found report) checker {
 	return checker{header: func(h *envelope.Header) {
-		var m struct {
-			Incomplete any `json:"incomplete"`
-		}
-		if json.Unmarshal(h.Metadata, &m) == nil && m.Incomplete == true {
+		if gjson.GetBytes(h.Metadata, "incomplete").Type == gjson.True {
 			found(h.Line, "metadata.incomplete", "record it again", "the recording is incomplete")
 		}
 	}}
@@ -103,12 +109,8 @@ func checkIncomplete(_ *run, found report) checker {
 
 // metadataString returns a metadata value that is a string.
 func metadataString(h *envelope.Header, key string) (string, bool) {
-	var m map[string]any
-	if json.Unmarshal(h.Metadata, &m) != nil {
-		return "", false
-	}
-	s, ok := m[key].(string)
-	return s, ok
+	v := gjson.GetBytes(h.Metadata, key)
+	return v.Str, v.Type == gjson.String
 }
 
 func checkProtocol(c *run, found report) checker {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 	"github.com/replaypeer/replaypeer/pkg/flavors"
+	"github.com/replaypeer/replaypeer/schemas"
 )
 
 // Options say how to check. The zero value runs every rule.
@@ -36,6 +37,9 @@ type Options struct {
 	// Corpus knows the transcripts that belong together; nil means the file
 	// stands alone. It is filled by Check.
 	Corpus *Corpus
+	// Published are schemas that providers publish; nil compares no frame with
+	// them. Check counts in it.
+	Published *Published
 }
 
 // Gate is one label that a replay is held at.
@@ -95,8 +99,11 @@ type run struct {
 	broken  bool     // a line could not be read
 	last    int      // line of the last entry or bad line
 	talk    conversation
-	dead    []*request // at the end: requests left unanswered
-	lost    []*step    // at the end: outbound responses to nothing
+	// problems are what the schema says of the metadata, once it was asked.
+	problems []schemas.Problem
+
+	dead []*request // at the end: requests left unanswered
+	lost []*step    // at the end: outbound responses to nothing
 }
 
 // checker is one rule at work on one file. Each function may be nil. They are
@@ -184,6 +191,9 @@ func (c *run) read(r io.Reader) error {
 	c.crlf = rd.CRLF()
 	c.sums.close()
 	c.dead, c.lost = c.talk.close(false)
+	if c.talk.places != nil {
+		defer c.talk.places.release()
+	}
 	for _, k := range c.checkers {
 		if k.end != nil {
 			k.end()
@@ -228,6 +238,5 @@ func (c *run) startTexts() {
 			show(t)
 		}
 	})
-	c.texts.flavor = c.flavor
 	c.texts.value(c.hdr.Line, "metadata", c.hdr.Metadata)
 }

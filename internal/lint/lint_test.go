@@ -1,13 +1,17 @@
 package lint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -28,7 +32,7 @@ func rulesOf(found []Finding) string {
 }
 
 // The corpus was recorded by another tool, with metadata of its own: that is
-// all there is to say about it. TL033 was compared with a text search. Claude
+// all there is to say about it, and it is said of every key and every leak. Claude
 // transcripts have the SDK's version in the header, not the provider's.
 func TestCorpus(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "shared", "corpus")
@@ -39,6 +43,7 @@ func TestCorpus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	leak := regexp.MustCompile(`"(?:/Users|/home)/`)
 	allowed := map[string]bool{"TL003": true, "TL004": true, "TL007": true, "TL009": true, "TL033": true, "TL035": true}
 	for _, file := range files {
 		f, err := os.Open(file)
@@ -50,15 +55,31 @@ func TestCorpus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		missing := false
+		missing := map[string]bool{}
+		homes := 0
 		for _, f := range found {
-			missing = missing || f.Rule == "TL003"
+			if key, ok := strings.CutPrefix(f.Message, "missing "); ok && f.Rule == "TL003" {
+				missing[key] = true
+			}
+			if f.Rule == "TL033" {
+				homes++
+			}
 			if !allowed[f.Rule] {
 				t.Errorf("unexpected: %s", f)
 			}
 		}
-		if !missing {
-			t.Errorf("%s: metadata is not complete, and nothing says so", file)
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := bytes.Cut(b, []byte("\n"))
+		for _, key := range []string{"capturedAt", "cwdPolicy", "model"} {
+			if missing[key] == bytes.Contains(head, []byte(`"`+key+`":`)) {
+				t.Errorf("%s: %s is said to be missing: %t", file, key, missing[key])
+			}
+		}
+		if leak.Match(b) != (homes > 0) {
+			t.Errorf("%s: %d home paths found, and a plain search finds some: %t", file, homes, leak.Match(b))
 		}
 	}
 }
@@ -295,5 +316,28 @@ func TestDocumentedExample(t *testing.T) {
 	}
 	if got, _ := checkText(t, "example", []byte(example), Options{Now: now, Disable: []string{"TL035"}}); got != "" {
 		t.Errorf("the example has findings:\n%s", got)
+	}
+}
+
+// marks is an expression, written out because every string is looked at.
+func TestMarks(t *testing.T) {
+	token := regexp.MustCompile(`(<*)<([A-Za-z]+)(:[^<>]*)?>`)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20000 {
+		text := draw(r, r.IntN(12), "<<>>a:B1")
+		var want []mark
+		for _, at := range token.FindAllStringSubmatchIndex(text, -1) {
+			if at[3] > at[2] {
+				continue
+			}
+			m := mark{word: text[at[4]:at[5]], whole: at[0] == 0 && at[1] == len(text)}
+			if at[6] >= 0 {
+				m.name = text[at[6]:at[7]]
+			}
+			want = append(want, m)
+		}
+		if got := marks(text); !slices.Equal(got, want) {
+			t.Fatalf("marks(%q) = %v: want %v", text, got, want)
+		}
 	}
 }

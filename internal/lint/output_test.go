@@ -38,7 +38,7 @@ func TestGitHub(t *testing.T) {
 
 func TestSARIF(t *testing.T) {
 	var out strings.Builder
-	if err := WriteSARIF(&out, "1.0", []Finding{odd, {Rule: "TL031", Severity: Info, File: "x", Line: 1, Message: "m"}}); err != nil {
+	if err := WriteSARIF(&out, "1.0", []Finding{odd, {Rule: "TL031", Severity: Info, File: "x y/ü%.ndjson", Line: 1, Message: "m"}}); err != nil {
 		t.Fatal(err)
 	}
 	var log struct {
@@ -70,7 +70,7 @@ func TestSARIF(t *testing.T) {
 	r := run.Results[0]
 	if run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID || r.Level != "error" || run.Results[1].Level != "note" ||
 		r.Locations[0].PhysicalLocation.Region.StartLine != 3 || r.Locations[0].PhysicalLocation.ArtifactLocation.URI != "a,b/c.ndjson" ||
-		len(r.PartialFingerprints) != 1 {
+		run.Results[1].Locations[0].PhysicalLocation.ArtifactLocation.URI != "x%20y/%C3%BC%25.ndjson" || len(r.PartialFingerprints) != 1 {
 		t.Errorf("result %+v", r)
 	}
 }

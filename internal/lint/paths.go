@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,14 +10,9 @@ import (
 )
 
 // home finds home directories on Linux, macOS and Windows. What comes before
-// must not be part of the same path or of an address.
-var home = regexp.MustCompile(`(?:^|file://|[^A-Za-z0-9_./~-])((?:[A-Za-z]:)?[/\\]+Users[/\\]+[^\s/\\<>:*?|"'` + "`" + `,;()\[\]{}]+|/home/[^\s/\\<>:*?|"'` + "`" + `,;()\[\]{}]+)`)
-
-// homeMarks says whether a quoted string may hold a home directory. Escaped
-// slashes are left to the backslash that they need.
-func homeMarks(quoted []byte) bool {
-	return bytes.Contains(quoted, []byte("/home/")) || bytes.Contains(quoted, []byte("Users"))
-}
+// must not be part of the same path or of an address. Some agents write a path
+// as a name, as in projects/-home-ann-work.
+var home = regexp.MustCompile(`(?:^|file://|[^A-Za-z0-9_./~-])((?:[A-Za-z]:)?[/\\]+Users[/\\]+[^\s/\\<>:*?|"'` + "`" + `,;()\[\]{}]+|/home/[^\s/\\<>:*?|"'` + "`" + `,;()\[\]{}]+)|(?:^|[/"'\s])(-(?:home|Users)-[A-Za-z0-9_]+)`)
 
 // checkHomePath reports each directory once, where it first stands.
 func checkHomePath(_ *run, found report) checker {
@@ -32,11 +26,14 @@ func checkHomePath(_ *run, found report) checker {
 	var leaks []*leak
 	look := func(line int, ts []stringAt) {
 		for _, t := range ts {
+			if !strings.Contains(t.text, "home") && !strings.Contains(t.text, "Users") {
+				continue
+			}
 			for _, m := range home.FindAllStringSubmatch(t.text, -1) {
-				dir := strings.TrimRight(m[1], ".")
+				dir := strings.TrimRight(m[1]+m[2], ".")
 				i := slices.IndexFunc(leaks, func(l *leak) bool { return l.dir == dir })
 				if i < 0 {
-					leaks = append(leaks, &leak{line: line, path: t.path, dir: dir})
+					leaks = append(leaks, &leak{line: line, path: t.path(), dir: dir})
 					i = len(leaks) - 1
 				}
 				if l := leaks[i]; l.last != line {

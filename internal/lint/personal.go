@@ -19,15 +19,15 @@ var (
 	plainHost   = regexp.MustCompile(`(?i)^(?:localhost|127\.|::1|0\.0\.0\.0|recorder|host|hostname|redacted|example|test|api\.|www\.)|[<\s]|\.(?:com|org|net|dev|io|ai)$`)
 )
 
-// personal are the words of which a machine's usual name has one.
-var personal = newKeywords([]string{"-macbook", "-mbp", "-imac", "-mac", "-laptop", "-desktop", "-thinkpad", "-pc"})
+// hostWords are what a text must hold for one of the expressions to match:
+// which one, by the index of the word.
+var hostWords = newKeywords([]string{
+	".local", ".lan", ".internal", ".corp", ".intranet", ".home.arpa", // privateHost
+	"10.", "192.168.", "172.", // privateIP
+	"-macbook", "-mbp", "-imac", "-mac", "-laptop", "-desktop", "-thinkpad", "-pc", // personsMac
+})
 
-// hit says whether a text holds one of the words.
-func (k *keywords) hit(text string) bool {
-	found := false
-	k.each(text, func(int32, int) { found = true })
-	return found
-}
+const firstIP, firstMac = 6, 9
 
 func checkEmail(_ *run, found report) checker {
 	told := map[string]bool{}
@@ -59,15 +59,21 @@ func checkHost(_ *run, found report) checker {
 		if hostKey.MatchString(t.key) && !strings.Contains(t.body, "/") {
 			tell(t.body)
 		}
-		if strings.IndexByte(t.body, '.') >= 0 {
+		var host, ip, mac bool
+		hostWords.each(t.body, func(word int32, _ int) {
+			host, ip, mac = host || word < firstIP, ip || word >= firstIP && word < firstMac, mac || word >= firstMac
+		})
+		if host {
 			for _, m := range privateHost.FindAllString(t.body, -1) {
 				tell(m)
 			}
+		}
+		if ip {
 			for _, m := range privateIP.FindAllStringSubmatch(t.body, -1) {
 				tell(m[1])
 			}
 		}
-		if strings.IndexByte(t.body, '-') >= 0 && personal.hit(t.body) {
+		if mac {
 			for _, m := range personsMac.FindAllString(t.body, -1) {
 				tell(m)
 			}

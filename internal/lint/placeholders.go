@@ -7,10 +7,6 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
-// token finds what looks like a placeholder: <word> or <word:NAME>, with the
-// brackets before it, since one more '<' is the escape for literal text.
-var token = regexp.MustCompile(`(<*)<([A-Za-z]+)(:[^<>]*)?>`)
-
 // bindName is what may stand after <bind: in a placeholder.
 var bindName = regexp.MustCompile(`^:[A-Za-z0-9_.-]+$`)
 
@@ -49,22 +45,40 @@ func (m mark) meant() bool {
 	return m.whole && (word == "bind" || m.word != word && (mark{word: word, whole: true}).known())
 }
 
-func marks(text string) []mark {
-	if !strings.Contains(text, "<") {
-		return nil
-	}
-	var ms []mark
-	for _, at := range token.FindAllStringSubmatchIndex(text, -1) {
-		if at[3] > at[2] {
-			continue // escaped
+// marks finds what looks like a placeholder: <word> or <word:NAME>. One more
+// '<' before it is the escape for literal text.
+func marks(text string) (ms []mark) {
+	for i := 0; ; {
+		at := strings.IndexByte(text[i:], '<')
+		if at < 0 {
+			return ms
 		}
-		m := mark{word: text[at[4]:at[5]], whole: at[0] == 0 && at[1] == len(text)}
-		if at[6] >= 0 {
-			m.name = text[at[6]:at[7]]
+		first := i + at
+		for i = first + 1; i < len(text) && text[i] == '<'; i++ {
 		}
-		ms = append(ms, m)
+		word := i
+		for i < len(text) && (text[i]|0x20) >= 'a' && (text[i]|0x20) <= 'z' {
+			i++
+		}
+		end := i
+		if i > word && i < len(text) && text[i] == ':' {
+			if n := strings.IndexAny(text[i:], "<>"); n > 0 {
+				i += n
+			}
+		}
+		if i == word || i == len(text) || text[i] != '>' {
+			continue
+		}
+		if i++; word == first+1 {
+			ms = append(ms, mark{text[word:end], text[end : i-1], first == 0 && i == len(text)})
+		}
 	}
-	return ms
+}
+
+// markAt is a mark and the string it stands in.
+type markAt struct {
+	at stringAt
+	mark
 }
 
 // eachMark calls fn for every mark in the strings of a wire frame.
@@ -72,20 +86,30 @@ func eachMark(s *step, fn func(at stringAt, m mark)) {
 	if !s.wire {
 		return
 	}
-	for _, t := range s.texts() {
-		for _, m := range marks(t.text) {
-			fn(t, m)
+	if !s.marked {
+		s.marked = true
+		for _, t := range s.texts() {
+			for _, m := range marks(t.text) {
+				s.marks = append(s.marks, markAt{t, m})
+			}
 		}
+	}
+	for _, m := range s.marks {
+		fn(m.at, m.mark)
 	}
 }
 
+// proseKey names what people write: there a whole <word> is what somebody said.
+var proseKey = regexp.MustCompile(`(?i)(?:^|\.)(?:text|prompt|content|message|title|description)$`)
+
 // checkUnknownPlaceholder takes any whole <word> in an expectation for a
-// placeholder. Elsewhere text may well hold tags, so only slips count.
+// placeholder, but for prose. There, and elsewhere, text may well hold tags, so
+// only slips count.
 func checkUnknownPlaceholder(_ *run, found report) checker {
 	return checker{entry: func(s *step) {
 		eachMark(s, func(at stringAt, m mark) {
-			if !at.key && !m.known() && (m.meant() || m.whole && s.dir == envelope.Out) {
-				found(s.line, at.path, "", "%s is no placeholder", m)
+			if !at.key && !m.known() && (m.meant() || m.whole && s.dir == envelope.Out && !proseKey.MatchString(at.path())) {
+				found(s.line, at.path(), "", "%s is no placeholder", m)
 			}
 		})
 	}}
@@ -102,7 +126,7 @@ func checkBind(_ *run, found report) checker {
 				captured[m.name] = true
 				return
 			}
-			found(s.line, at.path, "", "%s is used before an outbound value captures it", m)
+			found(s.line, at.path(), "", "%s is used before an outbound value captures it", m)
 		})
 	}}
 }
@@ -114,7 +138,7 @@ func checkInboundPlaceholder(_ *run, found report) checker {
 		}
 		eachMark(s, func(at stringAt, m mark) {
 			if !at.key && m.whole && m.known() && m.word != "bind" && m.word != "workspace" {
-				found(s.line, at.path, "literal text of this form is written <"+m.String(), "%s in an inbound frame: the client receives it as it stands", m)
+				found(s.line, at.path(), "literal text of this form is written <"+m.String(), "%s in an inbound frame: the client receives it as it stands", m)
 			}
 		})
 	}}

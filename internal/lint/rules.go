@@ -163,4 +163,7 @@ var Rules = []Rule{
 	{"TL050", "unused-suppression", Info,
 		"metadata.lint.suppress names a finding that is not there.",
 		"It would hide the finding if that came back.", checkSuppression},
+	{"TL051", "provider-schema", Warning,
+		"A frame does not fit the schema that its provider publishes, with --provider-schemas; each difference is told once.",
+		"Either the recording is of another version or was edited, or the provider deviates from what it publishes.", checkPublished},
 }

@@ -22,8 +22,8 @@ var now = time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 
 // sample is one file of testdata/bad: a transcript with what must be found in
 // it, and one in which nothing is. A line "transform: crlf" or "transform:
-// chop" of the comment changes the bad one's line ends; "gate: LABEL" and
-// "current: NAME=VERSION" are options; "before: same" puts the bad transcript
+// chop" of the comment changes the bad one's line ends; "gate: LABEL",
+// "current: NAME=VERSION" and "schemas: DIR" are options; "before: same" puts the bad transcript
 // into the corpus first, under another scenario, "before: other" another
 // conversation under the same one.
 type sample struct {
@@ -87,6 +87,12 @@ func samples(t *testing.T) []sample {
 			case "current":
 				provider, version, _ := strings.Cut(value, "=")
 				s.opts.Current = map[string]string{provider: version}
+			case "schemas":
+				published, err := OpenPublished(value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.opts.Published = published
 			case "before":
 				s.before = value
 			}

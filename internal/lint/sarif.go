@@ -3,6 +3,7 @@ package lint
 import (
 	"encoding/json"
 	"io"
+	"net/url"
 	"path/filepath"
 )
 
@@ -31,7 +32,7 @@ func WriteSARIF(w io.Writer, version string, found []Finding) error {
 			message += " (" + f.Hint + ")"
 		}
 		place := sarifLocation{}
-		place.Physical.Artifact.URI = filepath.ToSlash(f.File)
+		place.Physical.Artifact.URI = (&url.URL{Path: filepath.ToSlash(f.File)}).String()
 		place.Physical.Region.StartLine = f.Line
 		run.Results = append(run.Results, sarifResult{
 			RuleID: f.Rule, RuleIndex: index[f.Rule], Level: sarifSeverity(f.Severity), Message: sarifText{message},

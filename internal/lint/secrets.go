@@ -11,7 +11,7 @@ import (
 )
 
 // secretKey names a value that is a secret whatever it looks like.
-var secretKey = regexp.MustCompile(`(?i)(?:^|[_.-]|[a-z])(?:password|passwd|passphrase|secret|api[-_]?key|access[-_]?key|secret[-_]?key|private[-_]?key|authorization|credentials?|(?:access|auth|refresh|id|api|bearer|session|client|bot)[-_]?(?:token|secret)|_token|webhook[-_]?secret)$`)
+var secretKey = regexp.MustCompile(`(?i)^token$|(?:^|[_.-]|[a-z])(?:password|passwd|passphrase|secret|api[-_]?key|access[-_]?key|secret[-_]?key|private[-_]?key|authorization|credentials?|(?:access|auth|refresh|id|api|bearer|session|client|bot)[-_]?(?:token|secret)|_token|webhook[-_]?secret)$`)
 
 // secretKeyBytes is a cheap look whether a quoted key may be one of secretKey.
 func secretKeyBytes(key []byte) bool {

@@ -32,6 +32,13 @@ type step struct {
 
 	strings []stringAt // of the frame, in order; nil until asked for
 	walked  bool
+	marks   []markAt // in them; nil until asked for
+	marked  bool
+
+	places *layout        // of the conversation
+	spans  []flavors.Span // where they stand in the frame
+
+	scratch *scratch // of the conversation
 }
 
 // request is a request that waits for its answer.
@@ -45,14 +52,18 @@ type request struct {
 // conversation follows who asked what, per provider process.
 type conversation struct {
 	flavor *flavors.Flavor // nil when the protocol is not known
+	places *layout         // of the flavor
 	gap    bool            // a line could not be read
 	open   []*request      // oldest first
 	early  []*step         // outbound responses to nothing so far
+
+	scratch scratch
 }
 
 // step reads the next entry.
 func (t *conversation) step(e envelope.Entry) *step {
-	s := &step{entry: e}
+	s := &step{entry: e, scratch: &t.scratch}
+	t.scratch.filled = false
 	s.line, s.label = e.Position()
 	switch e := e.(type) {
 	case *envelope.ExpectOutbound:
@@ -73,6 +84,10 @@ func (t *conversation) step(e envelope.Entry) *step {
 		return s
 	}
 	s.frame, s.sure = &f, !t.gap
+	if t.places == nil {
+		t.places = takeLayout(t.flavor)
+	}
+	s.places, s.spans = t.places, t.places.matcher.Find(s.dir, f)
 	switch f.Kind {
 	case flavors.Request:
 		t.ask(s)

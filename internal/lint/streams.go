@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
 // stream is a text that comes in pieces.
@@ -23,21 +24,15 @@ func (x *texts) pieces(s *step) {
 		return
 	}
 	if e.Channel == envelope.Stderr || e.Channel == envelope.Stdout {
-		x.piece(maphash.String(x.seed, string(e.Channel)), s.line, "frame", "", s.raw)
+		x.piece(maphash.String(seed, string(e.Channel)), s.line, "frame", "", s.raw)
 		return
 	}
-	if s.frame == nil {
-		return
-	}
-	for i := range x.flavor.Streams {
-		p := &x.flavor.Streams[i]
-		for _, at := range p.Spans(s.dir, *s.frame) {
-			if s.raw[at[0]] == '"' {
-				id := maphash.String(x.seed, p.Path+"\x00"+p.Name(*s.frame))
-				x.piece(id, s.line, "frame."+p.Path, p.Path[strings.LastIndexByte(p.Path, '.')+1:], s.raw[at[0]:at[1]])
-			}
+	s.eachStream(func(p *flavors.Stream, from, to int) {
+		if s.raw[from] == '"' {
+			id := maphash.String(seed, p.Path+"\x00"+p.Name(*s.frame))
+			x.piece(id, s.line, "frame."+p.Path, p.Path[strings.LastIndexByte(p.Path, '.')+1:], s.raw[from:to])
 		}
-	}
+	})
 }
 
 func (x *texts) piece(id uint64, line int, path, key string, quoted []byte) {

@@ -4,11 +4,11 @@ import (
 	"encoding/base64"
 	"hash/maphash"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
-	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
 // text is one string that rules about contents look at: of a frame, of
@@ -46,31 +46,23 @@ const (
 // rules. Its memory is bounded, however long the file.
 type texts struct {
 	show    func(*text)
-	flavor  *flavors.Flavor
-	seed    maphash.Seed
-	seen    map[uint64]struct{}
+	seen    hashes
+	one     text // the one that is shown; rules keep none
 	streams map[uint64]*stream
 	order   []uint64 // of streams, oldest first
 }
 
 func newTexts(show func(*text)) *texts {
-	return &texts{show: show, seed: maphash.MakeSeed(), seen: map[uint64]struct{}{}, streams: map[uint64]*stream{}}
+	return &texts{show: show, streams: map[uint64]*stream{}}
 }
 
-// once says whether the bytes, under the key, are met for the first time.
-func (x *texts) once(key, b []byte) bool {
-	h := maphash.Bytes(x.seed, b)
+// once says whether the text, by its checksum and the key it stands under, is
+// met for the first time.
+func (x *texts) once(key []byte, h uint64) bool {
 	if secretKeyBytes(key) {
-		h ^= maphash.Bytes(x.seed, key)
+		h ^= maphash.Bytes(seed, key)
 	}
-	if _, ok := x.seen[h]; ok {
-		return false
-	}
-	if len(x.seen) >= mostSeen {
-		clear(x.seen)
-	}
-	x.seen[h] = struct{}{}
-	return true
+	return x.seen.add(h)
 }
 
 // entry shows what is new in an entry.
@@ -82,41 +74,31 @@ func (x *texts) entry(s *step) {
 		x.flush()
 		return
 	}
-	x.value(s.line, "frame", s.raw)
+	x.strings(s.line, "frame", s.raw, s.quoted())
 	x.pieces(s)
 }
 
 // value shows the strings of a JSON value, keys among them.
 func (x *texts) value(line int, root string, raw []byte) {
+	x.strings(line, root, raw, quotedIn(nil, raw))
+}
+
+func (x *texts) strings(line int, root string, raw []byte, all []quoted) {
 	var key []byte
-	for i := 0; i < len(raw); {
-		switch raw[i] {
-		case '"':
-		case ':', ' ', '\t':
-			i++
-			continue
-		case '{', ',', '}':
+	for _, q := range all {
+		if q.apart {
 			key = nil
-			i++
-			continue
-		default: // an array's strings stand under the array's key
-			i++
-			continue
 		}
-		end := envelope.SkipString(raw, i)
-		quoted := raw[i:end]
-		isKey := colon(raw, end) > 0
-		if len(quoted) >= minText+2 && x.once(key, quoted) {
-			t := &text{line: line, body: envelope.Unquote(quoted), root: root, raw: raw, at: i}
+		if q.end-q.at >= minText+2 && x.once(key, q.hash) {
+			x.one = text{line: line, body: envelope.Unquote(raw[q.at:q.end]), root: root, raw: raw, at: q.at}
 			if key != nil {
-				t.key = envelope.Unquote(key)
+				x.one.key = envelope.Unquote(key)
 			}
-			x.unwrap(t, 3)
+			x.unwrap(&x.one, 3)
 		}
-		if isKey {
-			key = quoted
+		if q.key {
+			key = raw[q.at:q.end]
 		}
-		i = end
 	}
 }
 
@@ -131,7 +113,7 @@ func (x *texts) unwrap(t *text, depth int) {
 		return
 	}
 	deeper := func(via, key, body string) {
-		if len(body) < minText || body == t.body || !x.once(nil, []byte(via+body)) {
+		if len(body) < minText || body == t.body || !x.once(nil, maphash.String(seed, via+body)) {
 			return
 		}
 		inner := *t
@@ -139,6 +121,9 @@ func (x *texts) unwrap(t *text, depth int) {
 		x.unwrap(&inner, depth-1)
 	}
 	b := strings.TrimSpace(t.body)
+	if strings.IndexByte(b, '\x1b') >= 0 {
+		deeper("colours", t.key, colours.ReplaceAllString(b, ""))
+	}
 	switch {
 	case len(b) > 1 && (b[0] == '{' || b[0] == '[') && envelope.Valid([]byte(b)):
 		nested([]byte(b), func(key, body string) { deeper("json", key, body) })
@@ -156,6 +141,9 @@ func (x *texts) unwrap(t *text, depth int) {
 		}
 	})
 }
+
+// colours are a terminal's escapes, which may stand within a word.
+var colours = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 
 // colon returns the offset of the colon after a key that ends at i, 0 where
 // the string is no key.

@@ -10,10 +10,16 @@ import (
 
 // stringAt is one string of a line, with where it stands.
 type stringAt struct {
-	path string
 	text string
 	key  bool // an object's key, not a value
+
+	root string // of the path
+	raw  []byte // the value it stands in
+	at   int    // offset of its opening quote
 }
+
+// path is where the string stands, such as "frame.params.cwd".
+func (t stringAt) path() string { return pathOf(t.root, t.raw, t.at) }
 
 // texts returns the strings of the frame that may interest a rule.
 func (s *step) texts() []stringAt {
@@ -27,21 +33,39 @@ func (s *step) texts() []stringAt {
 }
 
 // walk returns the strings of a valid JSON value that may hold a placeholder
-// or a home directory. Paths begin with root.
-func walk(root string, raw []byte) []stringAt {
-	w := walker{b: raw, path: []byte(root)}
-	w.value(envelope.SkipSpace(raw, 0))
-	return w.found
+// or a home directory. Most values have none, which one look tells; escapes may
+// hide what is looked for. Paths begin with root.
+func walk(root string, raw []byte) (found []stringAt) {
+	var marks [][]byte
+	for _, mark := range [][]byte{[]byte("<"), []byte("/home/"), []byte("-home-"), []byte("Users"), []byte(`\u`), []byte(`\/`)} {
+		if bytes.Contains(raw, mark) {
+			marks = append(marks, mark)
+		}
+	}
+	for i := 0; i < len(raw) && len(marks) > 0; {
+		if raw[i] != '"' {
+			i++
+			continue
+		}
+		end := envelope.SkipString(raw, i)
+		for _, mark := range marks {
+			if bytes.Contains(raw[i:end], mark) {
+				found = append(found, stringAt{envelope.Unquote(raw[i:end]), colon(raw, end) > 0, root, raw, i})
+				break
+			}
+		}
+		i = end
+	}
+	return found
 }
 
-// walker reads one value. Each method takes the index where its part starts
-// and returns the index after it.
+// walker reads one value to find a string's path. Each method takes the index
+// where its part starts and returns the index after it.
 type walker struct {
-	b     []byte
-	path  []byte
-	found []stringAt
-	want  int    // offset of the string whose path is asked for; 0 is none
-	hit   []byte // its path
+	b    []byte
+	path []byte
+	want int    // offset of the string whose path is asked for; 0 is none
+	hit  []byte // its path
 }
 
 func (w *walker) value(i int) int {
@@ -50,7 +74,6 @@ func (w *walker) value(i int) int {
 	case '"':
 		end := envelope.SkipString(b, i)
 		w.look(i)
-		w.keep(b[i:end], false)
 		return end
 	case '{':
 		for i = envelope.SkipSpace(b, i+1); b[i] != '}'; {
@@ -58,7 +81,6 @@ func (w *walker) value(i int) int {
 			n := len(w.path)
 			w.path = append(append(w.path, '.'), pathKey(envelope.Unquote(b[i:end]))...)
 			w.look(i)
-			w.keep(b[i:end], true)
 			i = w.comma(w.value(envelope.SkipSpace(b, envelope.SkipSpace(b, end)+1)))
 			w.path = w.path[:n]
 		}
@@ -90,13 +112,6 @@ func (w *walker) look(i int) {
 	if w.want > 0 && i == w.want {
 		w.hit = append([]byte(nil), w.path...)
 	}
-}
-
-func (w *walker) keep(quoted []byte, key bool) {
-	if !bytes.ContainsAny(quoted, `<\`) && !homeMarks(quoted) {
-		return
-	}
-	w.found = append(w.found, stringAt{string(w.path), envelope.Unquote(quoted), key})
 }
 
 // pathKey escapes what separates the keys of a path.

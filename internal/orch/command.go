@@ -41,7 +41,7 @@ const (
 	ModeQueue   = "queue_after_active"
 	ModeSteer   = "steer_active"   // needs TargetRunID
 	ModeRestart = "restart_active" // needs TargetRunID
-	ModeDefer   = "defer_start"
+	ModeDefer   = "defer_start"    // until StartRun
 )
 
 // DispatchMessage sends a user message to a thread.
@@ -85,7 +85,7 @@ type RespondToRequest struct {
 	Answers   map[string][]string `json:"answers,omitempty"`  // question id to answers
 }
 
-// CancelQueuedRun takes a queued run back before it starts.
+// CancelQueuedRun takes a run back that is queued, or deferred.
 type CancelQueuedRun struct {
 	CommandID string `json:"commandId"`
 	ThreadID  string `json:"threadId"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -98,6 +99,9 @@ func (o *Orchestrator) afterGrace(threadID string, write func(*draft)) {
 		}
 		err := o.fact(o.ctx, threadID, func(d *draft) error {
 			write(d)
+			for _, session := range slices.Clone(d.p.ProviderSessions) {
+				settleSession(d, session.ID)
+			}
 			return nil
 		})
 		if err != nil && o.ctx.Err() == nil {

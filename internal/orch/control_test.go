@@ -315,7 +315,7 @@ func TestQueue(t *testing.T) {
 	if diff := cmp.Diff([]string{"open", "thread/start", "turn/start one", "turn/steer U1 four", "turn/start three", "turn/start five"}, agent.wire()); diff != "" {
 		t.Error(diff)
 	}
-	if got := join(p.TurnItems, func(i orch.TurnItem) string { return i.InputIntent }); got != "turn_start promoted_queued_to_steer   queued_turn queued_turn   queued_turn  " {
+	if got := join(p.TurnItems, func(i orch.TurnItem) string { return i.InputIntent }); got != "turn_start promoted_queued_to_steer   queued_turn   queued_turn  " {
 		t.Errorf("intents %q", got)
 	}
 	for _, run := range []int{2, 4} {

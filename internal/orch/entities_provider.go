@@ -48,10 +48,23 @@ type ProviderTurn struct {
 	NodeID           string     `json:"nodeId"`
 	RunAttemptID     Ref        `json:"runAttemptId"`
 	NativeTurnRef    *NativeRef `json:"nativeTurnRef"`
-	Ordinal          int        `json:"ordinal"` // 1..n in its provider thread
-	Status           string     `json:"status"`  // pending, running, completed, interrupted, failed, cancelled
+	NativeHeadRef    *NativeRef `json:"nativeHeadRef"` // where it ends in the conversation; nil where the provider does not tell
+	Ordinal          int        `json:"ordinal"`       // 1..n in its provider thread
+	Status           string     `json:"status"`        // pending, running, completed, interrupted, failed, cancelled
 	StartedAt        *time.Time `json:"startedAt"`
 	CompletedAt      *time.Time `json:"completedAt"`
+}
+
+// point names the end of a turn to the provider: by the head that it told,
+// else by the turn.
+func (t ProviderTurn) point() string {
+	switch {
+	case t.NativeHeadRef != nil:
+		return t.NativeHeadRef.NativeID
+	case t.NativeTurnRef != nil:
+		return t.NativeTurnRef.NativeID
+	}
+	return ""
 }
 
 // RuntimeRequest is a provider asking the user.

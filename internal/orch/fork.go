@@ -282,7 +282,7 @@ func (o *Orchestrator) forkNatively(ctx context.Context, ss *session, run Run, f
 	}
 	through := ""
 	if !source.last {
-		through = source.turn.NativeTurnRef.NativeID
+		through = source.turn.point()
 	}
 	native, err = ss.agent.ForkThread(ctx, ref.NativeID, through, options)
 	if err != nil {

@@ -26,14 +26,18 @@ func ingest(d *draft, s source, event ProviderEvent) error {
 	switch e := event.(type) {
 	case TurnStarted:
 		ingestTurnStarted(d, s, e)
+		settleSession(d, s.sessionID)
 	case TurnEnded:
 		ingestTurnEnded(d, s, e)
+		settleSession(d, s.sessionID)
 	case ItemUpdated:
 		ingestItem(d, s, e)
 	case RequestOpened:
 		ingestRequestOpened(d, s, e)
+		settleSession(d, s.sessionID)
 	case RequestClosed:
 		ingestRequestClosed(d, s, e)
+		settleSession(d, s.sessionID)
 	case HeadChanged:
 		ingestHead(d, s, e)
 	case SubagentUpdated:
@@ -75,12 +79,23 @@ func findTurn(p *Projection, s source, nativeTurn string) (owner, bool) {
 	return o, true
 }
 
+// threadOfNative returns the thread that a provider knows by a native id, which
+// may be another one than it had at first.
+func (p *Projection) threadOfNative(driver, native string) (ProviderThread, bool) {
+	for _, t := range p.ProviderThreads {
+		if t.NativeThreadRef != nil && t.NativeThreadRef.Driver == driver && t.NativeThreadRef.NativeID == native {
+			return t, true
+		}
+	}
+	return ProviderThread{}, false
+}
+
 // adoptTurn makes a native turn the turn of the run that waits for one on the
 // provider thread. There is none when the provider started a turn on its own.
 func adoptTurn(d *draft, s source, nativeThread, nativeTurn string) (owner, bool) {
 	var o owner
 	var ok bool
-	if o.thread, ok = lookup(d.p, d.p.ProviderThreads, providerThreadID(s.driver, nativeThread)); !ok {
+	if o.thread, ok = d.p.threadOfNative(s.driver, nativeThread); !ok {
 		return o, false
 	}
 	if o.run, ok = d.p.activeRun(); !ok {
@@ -262,14 +277,22 @@ func putSignal(d *draft, run Run, signal string, item TurnItem) {
 }
 
 func ingestHead(d *draft, s source, e HeadChanged) {
-	thread, ok := lookup(d.p, d.p.ProviderThreads, providerThreadID(s.driver, e.NativeThreadID))
+	var head *NativeRef
+	if e.Head != "" {
+		head = &NativeRef{s.driver, e.Head, "strong"}
+	}
+	if e.NativeTurnID != "" {
+		if o, ok := turnOf(d, s, e.NativeThreadID, e.NativeTurnID); ok {
+			o.turn.NativeHeadRef = head
+			d.put(o.turn)
+		}
+		return
+	}
+	thread, ok := d.p.threadOfNative(s.driver, e.NativeThreadID)
 	if !ok {
 		return
 	}
-	thread.NativeConversationHeadRef = nil
-	if e.Head != "" {
-		thread.NativeConversationHeadRef = &NativeRef{s.driver, e.Head, "strong"}
-	}
+	thread.NativeConversationHeadRef = head
 	thread.UpdatedAt = d.now
 	d.put(thread)
 }

@@ -21,6 +21,12 @@ func plan(d *draft, c Command) error {
 		return planCancelQueued(d, c)
 	case PromoteQueuedRun:
 		return planPromote(d, c)
+	case ReorderQueuedRun:
+		return planReorder(d, c)
+	case EditQueuedRun:
+		return planEdit(d, c)
+	case StartRun:
+		return planStartDeferred(d, c)
 	case RollbackCheckpoint:
 		return planRollback(d, c)
 	case ForkThread:
@@ -81,7 +87,7 @@ func planDispatch(d *draft, c DispatchMessage) error {
 	case ModeRestart:
 		return planRestart(d, c)
 	case ModeDefer:
-		return reject(CodeNotSupported, "dispatch mode %s is not supported", mode)
+		return planDefer(d, c)
 	default:
 		return reject(CodeInvalid, "unknown dispatch mode %q", mode)
 	}

@@ -15,6 +15,9 @@ func planInterrupt(d *draft, c InterruptRun) error {
 	switch {
 	case !ok:
 		return reject(CodeUnknownRun, "unknown run %q", c.RunID)
+	case run.Status == "preparing":
+		endQueued(d, run, "interrupted")
+		return nil
 	case run.Status != "starting" && run.Status != "running":
 		return reject(CodeRunNotActive, "run %s is %s", run.ID, run.Status)
 	case d.p.interruptRequested(run):
@@ -61,6 +64,9 @@ func planRespond(d *draft, c RespondToRequest) error {
 		return err
 	}
 	request, ok := lookup(d.p, d.p.RuntimeRequests, c.RequestID)
+	if instance := d.p.Thread.ProviderInstanceID; c.Answers != nil && request.Kind != "user_input" && !d.agents[instance].capabilities.Questions {
+		return reject(CodeNotSupported, "provider instance %q asks nothing that is answered with more than a decision", instance)
+	}
 	switch {
 	case !ok:
 		return reject(CodeUnknownRequest, "unknown request %q", c.RequestID)
@@ -91,6 +97,7 @@ func planRespond(d *draft, c RespondToRequest) error {
 		item.Status, item.CompletedAt, item.Answers = status, d.at(), c.Answers
 		d.put(item)
 	}
+	settleSession(d, session)
 	d.effect(EffectRespond, request.ID, effectPayload{
 		RequestID: request.ID, SessionID: session, Decision: c.Decision, Answers: c.Answers,
 	})

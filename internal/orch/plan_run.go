@@ -5,8 +5,7 @@ import "slices"
 // newRun says how a message opens a run.
 type newRun struct {
 	selection ModelSelection
-	status    string // starting or queued
-	intent    string // of the user item
+	status    string // starting, queued or preparing
 	position  *int   // in the queue
 }
 
@@ -23,26 +22,9 @@ func planStart(d *draft, c DispatchMessage) error {
 	if err != nil {
 		return err
 	}
-	run := putRun(d, c, newRun{selection: selection, status: "starting", intent: "turn_start"})
+	run := putRun(d, c, newRun{selection: selection, status: "starting"})
+	putUserItem(d, run.UserMessageID, run.ID, run.RootNodeID, "turn_start")
 	startRun(d, run)
-	return nil
-}
-
-// planQueue puts a message behind the active run; it starts when that run and
-// those queued before it are over. On an idle thread it starts at once.
-func planQueue(d *draft, c DispatchMessage) error {
-	if _, ok := d.p.liveRun(); !ok {
-		return planStart(d, c)
-	}
-	if err := checkMessage(d, c, false); err != nil {
-		return err
-	}
-	selection, err := selectionOf(d, c)
-	if err != nil {
-		return err
-	}
-	position := len(d.p.queue()) + 1
-	putRun(d, c, newRun{selection: selection, status: "queued", intent: "queued_turn", position: &position})
 	return nil
 }
 
@@ -103,12 +85,17 @@ func putRun(d *draft, c DispatchMessage, n newRun) Run {
 		OrdinalWithinParent: ordinal, AdvancesAppRunCount: true,
 		Cwd: string(d.p.Thread.WorktreePath), CreatedAt: d.now,
 	})
-	putUserMessage(d, c, messageID, id, root, n.intent)
+	putMessage(d, c, messageID, id, root)
 	return run
 }
 
 // putUserMessage stores the user's words as they are, and their item.
 func putUserMessage(d *draft, c DispatchMessage, messageID, run, root, intent string) {
+	putMessage(d, c, messageID, run, root)
+	putUserItem(d, messageID, run, root, intent)
+}
+
+func putMessage(d *draft, c DispatchMessage, messageID, run, root string) {
 	attachments := c.Attachments
 	if attachments == nil {
 		attachments = []Attachment{}
@@ -117,10 +104,15 @@ func putUserMessage(d *draft, c DispatchMessage, messageID, run, root, intent st
 		ID: messageID, ThreadID: d.p.Thread.ID, RunID: Ref(run), NodeID: Ref(root), Role: "user",
 		Text: c.Text, Attachments: attachments, CreatedAt: d.now, UpdatedAt: d.now,
 	})
+}
+
+// putUserItem shows a message in the timeline, once it is on its way.
+func putUserItem(d *draft, messageID, run, root, intent string) {
+	message, _ := lookup(d.p, d.p.Messages, messageID)
 	d.put(TurnItem{
 		ID: userItemID(messageID), ThreadID: d.p.Thread.ID, RunID: Ref(run), NodeID: Ref(root),
 		Ordinal: d.p.nextItemOrdinal(run), Type: "user_message", Status: "completed",
-		StartedAt: d.at(), CompletedAt: d.at(), InputIntent: intent, MessageID: messageID, Text: c.Text,
+		StartedAt: d.at(), CompletedAt: d.at(), InputIntent: intent, MessageID: messageID, Text: message.Text,
 	})
 }
 
@@ -146,88 +138,6 @@ func finishRun(d *draft, run Run, status string) {
 	run.Status, run.QueuePosition, run.CompletedAt = status, nil, d.at()
 	d.put(run)
 	startNext(d)
-}
-
-// startNext starts the first queued run when none is active.
-func startNext(d *draft) {
-	if _, ok := d.p.activeRun(); ok {
-		return
-	}
-	queue := d.p.queue()
-	if len(queue) == 0 {
-		return
-	}
-	next := queue[0]
-	next.Status, next.QueuePosition = "starting", nil
-	d.put(next)
-	renumber(d)
-	startRun(d, next)
-}
-
-// queue lists the queued runs in the order of their start.
-func (p *Projection) queue() []Run {
-	var queue []Run
-	for _, run := range p.Runs {
-		if run.Status == "queued" {
-			queue = append(queue, run)
-		}
-	}
-	slices.SortStableFunc(queue, func(a, b Run) int { return position(a) - position(b) })
-	return queue
-}
-
-func position(run Run) int {
-	if run.QueuePosition == nil {
-		return 0
-	}
-	return *run.QueuePosition
-}
-
-// renumber closes the gap that a run leaves in the queue.
-func renumber(d *draft) {
-	for i, run := range d.p.queue() {
-		if n := i + 1; position(run) != n {
-			run.QueuePosition = &n
-			d.put(run)
-		}
-	}
-}
-
-// planCancelQueued takes a queued run back.
-func planCancelQueued(d *draft, c CancelQueuedRun) error {
-	run, err := queuedRun(d, c.RunID)
-	if err != nil {
-		return err
-	}
-	endQueued(d, run)
-	if item, ok := lookup(d.p, d.p.TurnItems, userItemID(run.UserMessageID)); ok {
-		item.Title = "cancelled"
-		d.put(item)
-	}
-	return nil
-}
-
-// endQueued ends a run that never started.
-func endQueued(d *draft, run Run) {
-	attempt, _ := lookup(d.p, d.p.Attempts, string(run.ActiveAttemptID))
-	attempt.Status, attempt.CompletedAt = "cancelled", d.at()
-	d.put(attempt)
-	finishRun(d, run, "cancelled")
-	renumber(d)
-}
-
-func queuedRun(d *draft, id string) (Run, error) {
-	if err := needThread(d); err != nil {
-		return Run{}, err
-	}
-	run, ok := lookup(d.p, d.p.Runs, id)
-	switch {
-	case !ok:
-		return run, reject(CodeUnknownRun, "unknown run %q", id)
-	case run.Status != "queued":
-		return run, reject(CodeNotQueued, "run %s is %s, not queued", id, run.Status)
-	}
-	return run, nil
 }
 
 // liveRun is the run that is not over, if any; queued ones count.

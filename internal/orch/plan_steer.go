@@ -134,7 +134,7 @@ func endSuperseded(d *draft, attempt RunAttempt, status string) {
 
 // planPromote gives a queued message to the active run.
 func planPromote(d *draft, c PromoteQueuedRun) error {
-	queued, err := queuedRun(d, c.QueuedRunID)
+	queued, err := runIn(d, c.QueuedRunID, "queued")
 	if err != nil {
 		return err
 	}
@@ -145,14 +145,11 @@ func planPromote(d *draft, c PromoteQueuedRun) error {
 	if !d.agents[run.ProviderInstanceID].capabilities.ActiveSteering {
 		return reject(CodeNotSupported, "provider instance %q can't be steered", run.ProviderInstanceID)
 	}
-	endQueued(d, queued)
+	endQueued(d, queued, "cancelled")
 	message, _ := lookup(d.p, d.p.Messages, queued.UserMessageID)
 	message.RunID, message.NodeID, message.UpdatedAt = Ref(run.ID), Ref(attempt.RootNodeID), d.now
 	d.put(message)
-	item, _ := lookup(d.p, d.p.TurnItems, userItemID(message.ID))
-	item.RunID, item.NodeID, item.Ordinal = message.RunID, message.NodeID, d.p.nextItemOrdinal(run.ID)
-	item.InputIntent = "promoted_queued_to_steer"
-	d.put(item)
+	putUserItem(d, message.ID, run.ID, attempt.RootNodeID, "promoted_queued_to_steer")
 	steer(d, run, message.ID)
 	return nil
 }

@@ -59,9 +59,11 @@ type AgentSession interface {
 	// ResumeThread fails with ErrResume when the provider refuses the ref.
 	ResumeThread(ctx context.Context, nativeID string, t ThreadOptions) (NativeThread, error)
 	// ForkThread copies a thread up to and including a turn; "" copies it all.
+	// A turn whose head was told is named by that.
 	ForkThread(ctx context.Context, nativeID, throughTurnID string, t ThreadOptions) (NativeThread, error)
 	// Rollback drops every turn after keepThroughTurnID; "" drops all of them.
-	// dropped is how many turns that is.
+	// A turn whose head was told is named by that. dropped is how many turns
+	// that is. The thread may have another id from then on.
 	Rollback(ctx context.Context, nativeID, keepThroughTurnID string, dropped int) (NativeThread, error)
 	StartTurn(ctx context.Context, in TurnInput) error
 	// Steer adds input to the active turn. ErrTurnNotActive when there is none.
@@ -181,10 +183,11 @@ type SubagentUpdated struct {
 	Result                       string
 }
 
-// HeadChanged is a new conversation head of a thread, for providers that
-// resume at a message.
+// HeadChanged is a new conversation head, for providers that resume at a
+// message: where a turn ends, or, without a turn, where the thread stands
+// apart from its end.
 type HeadChanged struct {
-	NativeThreadID, Head string
+	NativeThreadID, NativeTurnID, Head string
 }
 
 // SessionEnded is the last event: the process is gone. Err is nil after Close.

@@ -199,11 +199,7 @@ func (o *Orchestrator) takeBack(ctx context.Context, threadID string, r rollback
 		}
 		ss.own(id, threadID)
 	}
-	keep := ""
-	if r.keep.NativeTurnRef != nil {
-		keep = r.keep.NativeTurnRef.NativeID
-	}
-	native, err = ss.agent.Rollback(ctx, id, keep, len(r.turns))
+	native, err = ss.agent.Rollback(ctx, id, r.keep.point(), len(r.turns))
 	if err != nil {
 		return native, fmt.Errorf("roll back thread: %w", err)
 	}
@@ -222,6 +218,9 @@ func putRolledBack(d *draft, r rollback, native NativeThread) {
 			thread.LastRunOrdinal = &ordinal
 		} else {
 			thread.FirstRunOrdinal = nil
+		}
+		if ref := thread.NativeThreadRef; native.ID != "" && native.ID != ref.NativeID {
+			thread.NativeThreadRef = &NativeRef{ref.Driver, native.ID, ref.Strength}
 		}
 		if native.Head != "" {
 			thread.NativeConversationHeadRef = &NativeRef{thread.Driver, native.Head, "strong"}

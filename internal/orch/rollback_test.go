@@ -82,6 +82,46 @@ func TestRollback(t *testing.T) {
 	}
 }
 
+// Where a turn ends in the provider's conversation is stored with it, and so is
+// the name that a thread gets by a rollback: a later process of the
+// orchestrator rolls back and goes on as the first one would.
+func TestRollbackAfterRestart(t *testing.T) {
+	agent := rolling()
+	agent.rolledBack = "T9"
+	agent.turn = func(t *turn) {
+		t.started()
+		t.s.emit(orch.HeadChanged{NativeThreadID: t.thread, NativeTurnID: t.id, Head: fmt.Sprint("h", t.n)})
+		t.ended("completed")
+	}
+	r := newRig(t, agent).start()
+	r.create("d")
+	for i := range 2 {
+		r.do(say("d", fmt.Sprint("c", i+1), "x"))
+		r.awaitRun("d", i+1, "completed")
+	}
+	r.settled("d")
+	r.stop()
+	r.start()
+	p, _ := r.snapshot("d")
+	r.do(rollback(p, "b1", checkpointOf(p, 1, 1)))
+	r.await("d", "the rollback", func(p *orch.Projection) bool { return len(p.Runs) == 2 && p.Runs[1].Status == "rolled_back" })
+	r.settled("d")
+	r.stop()
+	r.start()
+	r.do(say("d", "c3", "y"))
+	p = r.awaitRun("d", 3, "completed")
+	if len(p.ProviderThreads) != 1 || p.ProviderThreads[0].NativeThreadRef.NativeID != "T9" || *p.ProviderThreads[0].LastRunOrdinal != 3 {
+		t.Errorf("provider threads: %s", pretty(p.ProviderThreads))
+	}
+	if diff := cmp.Diff([]string{
+		"open", "thread/start", "turn/start x", "turn/start x", "close",
+		"open", "thread/resume T1", `thread/rollback T1 "h1" 1`, "close",
+		"open", "thread/resume T9", "turn/start y",
+	}, agent.wire()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What can't be rolled back is refused before anything happens; what fails is
 // told and undoes nothing.
 func TestRollbackRefused(t *testing.T) {

@@ -161,14 +161,14 @@ func (t ProviderThread) resumeAt(options ThreadOptions) ThreadOptions {
 // must be told of the conversation. A thread that the provider lost is closed.
 func putThreadOpened(d *draft, s source, run Run, known ProviderThread, opened openedThread, merges map[string]mergeSource) []ContextHandoff {
 	native := opened.native
-	id := providerThreadID(s.driver, native.ID)
-	thread, ok := lookup(d.p, d.p.ProviderThreads, id)
+	thread, ok := d.p.threadOfNative(s.driver, native.ID)
 	if !ok {
 		thread = ProviderThread{
-			ID: id, Driver: s.driver, ProviderInstanceID: s.instance, AppThreadID: d.p.Thread.ID,
+			ID: providerThreadID(s.driver, native.ID), Driver: s.driver, ProviderInstanceID: s.instance, AppThreadID: d.p.Thread.ID,
 			NativeThreadRef: &NativeRef{s.driver, native.ID, "strong"}, HandoffIDs: []string{}, CreatedAt: d.now,
 		}
 	}
+	id := thread.ID
 	if opened.fresh && known.ID != "" && known.ID != id {
 		known.Status, known.UpdatedAt = "closed", d.now
 		d.put(known)

@@ -2,6 +2,7 @@ package orch_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,6 +29,7 @@ type stub struct {
 	turn func(t *turn)
 	// open, start and resume fail with these when set.
 	openErr, startErr, resumeErr, rollbackErr error
+	rolledBack                                string // id of a thread after a rollback; "" keeps it
 	// hold keeps StartTurn from returning until it is closed; nil does not.
 	hold chan struct{}
 
@@ -143,7 +145,7 @@ func (s *stubSession) ForkThread(_ context.Context, id, through string, _ orch.T
 
 func (s *stubSession) Rollback(_ context.Context, id, keep string, dropped int) (orch.NativeThread, error) {
 	s.agent.call("thread/rollback %s %q %d", id, keep, dropped)
-	return orch.NativeThread{ID: id, Head: "head-" + keep}, s.agent.rollbackErr
+	return orch.NativeThread{ID: cmp.Or(s.agent.rolledBack, id), Head: "head-" + keep}, s.agent.rollbackErr
 }
 
 func (s *stubSession) Steer(_ context.Context, _, turn string, in orch.TurnInput) error {

@@ -262,7 +262,7 @@ func setThreadStatus(d *draft, id, from, to string) {
 // adoptChildTurn makes a native turn the next turn of a child's thread; false
 // when the thread is no child's.
 func adoptChildTurn(d *draft, s source, nativeThread, nativeTurn string) bool {
-	thread, ok := lookup(d.p, d.p.ProviderThreads, providerThreadID(s.driver, nativeThread))
+	thread, ok := d.p.threadOfNative(s.driver, nativeThread)
 	if !ok || thread.OwnerNodeID == "" {
 		return false
 	}

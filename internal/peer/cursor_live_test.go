@@ -7,13 +7,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/tidwall/gjson"
@@ -22,33 +20,44 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
-const (
-	liveInside  = "LIVE_INSIDE"
-	liveBackend = "REPLAYPEER_CURSOR_BACKEND"
-)
+const liveInside = "LIVE_INSIDE"
+
+// cursorScript is what the model says behind the real SDK.
+const cursorScript = `replies:
+  - when: {user: TOOL}
+    items:
+      - reasoning: I need to look.
+      - {text: I look., chunks: 2}
+      - call: {name: shell, arguments: {command: cat package.json, description: Look}}
+  - when: {user: TOOL, toolResults: 1}
+    items: [{text: It is a package.}]
+  - when: {user: HANG}
+    items: [{text: half}, {hold: never}]
+  - when: {user: FAIL}
+    error: {status: 400, message: no luck}
+  - when: {user: PLAN}
+    items: [{call: {name: create_plan, arguments: {plan: "1. Rest"}}}]
+  - when: {user: PLAN, toolResults: 1}
+    items: [{text: That is the plan.}]
+`
 
 // TestLiveCursor records the real SDK behind its bridge and replays what came
-// out to the same client. It needs a script for Node that stands in for the
-// SDK's backend on 127.0.0.1:$PORT: it answers any prompt with text, one with
-// TOOL by reading $CWD/package.json first, and leaves one with HANG open. It
-// runs itself again in a network namespace with nothing but loopback.
+// out to the same client. The SDK's service is the stand-in of this project,
+// which the recipe starts, with a scripted model behind it. The test runs
+// itself again in a network namespace with nothing but loopback.
 //
-//	REPLAYPEER_CURSOR_BACKEND=… go test -tags live -run TestLiveCursor ./internal/peer
+//	go test -tags live -run TestLiveCursor ./internal/peer
 func TestLiveCursor(t *testing.T) {
 	if dir := os.Getenv(liveInside); dir != "" {
 		liveCursor(t, dir)
 		return
-	}
-	backend := os.Getenv(liveBackend)
-	if backend == "" {
-		t.Skipf("NOT TESTED: %s names no stand-in for the backend", liveBackend)
 	}
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	cache := cmp.Or(os.Getenv("REPLAYPEER_CACHE"), filepath.Join(os.Getenv("HOME"), ".cache", "replaypeer"))
-	install := exec.Command("bash", "-euc", "source scripts/providers/cursor.sh; provider_install")
+	install := exec.Command("bash", "-euc", "source scripts/npm.sh; source scripts/providers/cursor.sh; provider_install")
 	install.Dir, install.Env = root, append(os.Environ(), "cache="+cache)
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Fatalf("install: %v\n%s", err, out)
@@ -66,8 +75,7 @@ func TestLiveCursor(t *testing.T) {
 	}
 	cmd := exec.Command(root+"/scripts/loopback.sh", os.Args[0], "-test.run=^TestLiveCursor$", "-test.v")
 	cmd.Env = []string{
-		liveInside + "=" + dir, liveBackend + "=" + backend, "cache=" + cache, "HOME=" + dir + "/home", "TMPDIR=" + dir + "/tmp",
-		"SCENARIO=" + cmp.Or(os.Getenv("SCENARIO"), "./scenario-multi.mjs"),
+		liveInside + "=" + dir, "cache=" + cache, "HOME=" + dir + "/home", "TMPDIR=" + dir + "/tmp",
 		"PATH=" + dir + "/bin:" + os.Getenv("PATH"), "LANG=C.UTF-8", "TZ=UTC", "SHELL=/bin/sh",
 	}
 	out, err := cmd.CombinedOutput()
@@ -82,7 +90,7 @@ func liveCursor(t *testing.T, dir string) {
 	if err := os.WriteFile(work+"/package.json", []byte(`{"name":"x"}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	setup := `source ../../scripts/providers/cursor.sh; home=$HOME CURSOR_BACKEND_URL=` + startBackend(t, dir) + `; provider_setup; cd "$1"
+	setup := `source ../../scripts/npm.sh; source ../../scripts/providers/cursor.sh; home=$HOME model_url=` + startModel(t, dir) + `; provider_setup; cd "$1"
 exec env "${env[@]}" `
 	bridgeEnds(t, func() *exec.Cmd { return exec.Command("bash", "-euc", setup+`"${command[@]}"`, "bash", work) })
 
@@ -104,45 +112,41 @@ exec env "${env[@]}" `
 	}
 }
 
-func startBackend(t *testing.T, dir string) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+// startModel serves the script and returns its URL.
+func startModel(t *testing.T, dir string) string {
+	script := filepath.Join(dir, "model.yaml")
+	if err := os.WriteFile(script, []byte(cursorScript), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "replay-record", "model", "--script", script)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
-	l.Close()
-	_, port, _ := net.SplitHostPort(addr)
-	cmd := exec.CommandContext(t.Context(), "node", os.Getenv(liveBackend))
-	cmd.Env = append(os.Environ(), "PORT="+port, "LOG="+dir+"/backend.log", "CWD="+dir+"/work")
-	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Wait() }) // its context has ended
-	for deadline := time.Now().Add(patience); ; {
-		if c, err := net.Dial("tcp", addr); err == nil {
-			c.Close()
-			return "http://" + addr
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the backend does not listen")
-		}
-		time.Sleep(10 * time.Millisecond)
+	url, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatalf("the model does not listen: %v", err)
 	}
+	return strings.TrimSpace(url)
 }
 
 // bridgeEnds checks how the bridge ends: the end of its input cancels a live
 // run, and what is no frame ends it at once.
 func bridgeEnds(t *testing.T, bridge func() *exec.Cmd) {
-	const open = `{"type":"agent.open","operation":"create","options":{"model":{"id":"composer-2.5"},"local":{"enableAgentRetries":false}}}` + "\n"
+	const open = `{"type":"agent.open","operation":"create","options":{"model":{"id":"scripted-model"},"local":{"enableAgentRetries":false}}}` + "\n"
 	for _, c := range []struct {
 		name, in string
 		exit     int
 		last     string // what the last line holds
 	}{
 		{"no input", "", 0, `"bridge.ready"`},
-		{"end of input in a run", open + `{"type":"run.start","message":"HANG","options":{"model":{"id":"composer-2.5"}}}` + "\n", 0, `"status":"cancelled"`},
-		{"second run", open + strings.Repeat(`{"type":"run.start","message":"HANG","options":{"model":{"id":"composer-2.5"}}}`+"\n", 2), 0, `"status":"cancelled"`},
+		{"end of input in a run", open + `{"type":"run.start","message":"HANG","options":{"model":{"id":"scripted-model"}}}` + "\n", 0, `"status":"cancelled"`},
+		{"second run", open + strings.Repeat(`{"type":"run.start","message":"HANG","options":{"model":{"id":"scripted-model"}}}`+"\n", 2), 0, `"status":"cancelled"`},
 		{"run without an agent", `{"type":"run.start","message":"x"}` + "\n", 0, `"call.failed","call":"run.start"`},
 		{"no JSON", "x\n", 65, `"bridge.fatal"`},
 		{"unknown frame", `{"type":"run.dance"}` + "\n", 65, `"bridge.fatal","error":{"name":"UnknownFrame"`},
@@ -164,7 +168,7 @@ func checkLiveCursor(t *testing.T, dir, path string) {
 		t.Fatal(err)
 	}
 	meta := gjson.ParseBytes(tr.Header.Metadata)
-	if tr.Header.Version != "1.0.32" || meta.Get("providerVersion").Str != "1.0.32" || meta.Get("sdk").Str != "@cursor/sdk" || meta.Get("model").Str != "composer-2.5" {
+	if tr.Header.Version != "1.0.32" || meta.Get("providerVersion").Str != "1.0.32" || meta.Get("sdk").Str != "@cursor/sdk" || meta.Get("model").Str != "scripted-model" {
 		t.Errorf("header %s %s", tr.Header.Version, meta)
 	}
 	text := readFile(t, path)
@@ -179,8 +183,9 @@ func checkLiveCursor(t *testing.T, dir, path string) {
 		labels[label]++
 	}
 	for label, want := range map[string]int{
-		"agent.open": 3, "agent.opened": 2, "run.start": 3, "run.started": 3, "run.cancel": 1, "run.completed": 3,
-		"call.failed": 1, "agent.close": 1, "stderr": 0, "tool-call-started": 1, "tool-call-completed": 1,
+		"agent.open": 3, "agent.opened": 2, "run.start": 4, "run.started": 4, "run.cancel": 1, "run.completed": 4,
+		"call.failed": 1, "agent.close": 1, "stderr": 0, "tool-call-started": 2, "tool-call-completed": 2,
+		"thinking-delta": 1, "thinking-completed": 1, "agent.messages.list": 1, "agent.messages": 1,
 	} {
 		if labels[label] != want {
 			t.Errorf("%d entries %s, want %d:\n%s", labels[label], label, want, text)
@@ -214,20 +219,23 @@ func talkCursor(t *testing.T, work string, cmd *exec.Cmd) []string {
 				t.Fatalf("waiting for %s: %v\n%s", kind, err, strings.Join(heard, ""))
 			}
 			heard = append(heard, line)
-			if f := gjson.Parse(line); f.Get("type").Str == kind {
+			if f := gjson.Parse(line); f.Get("type").Str == kind || f.Get("update.type").Str == kind {
 				return f
 			}
 		}
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(stdin, format+"\n", args...) }
-	options := fmt.Sprintf(`{"model":{"id":"composer-2.5"},"name":"a name","apiKey":"key_of_nobody","mode":"agent","local":{"cwd":%q,"autoReview":false,"sandboxOptions":{"enabled":false},"enableAgentRetries":false}}`, work)
-	const run = `"options":{"model":{"id":"composer-2.5"},"mode":"agent"}`
+	options := fmt.Sprintf(`{"model":{"id":"scripted-model"},"name":"a name","apiKey":"key_of_nobody","mode":"agent","local":{"cwd":%q,"autoReview":false,"sandboxOptions":{"enabled":false},"enableAgentRetries":false}}`, work)
+	const run = `"options":{"model":{"id":"scripted-model"},"mode":"agent"}`
 
 	until("bridge.ready")
 	say(`{"type":"agent.open","operation":"create","options":%s}`, options)
 	agent := until("agent.opened").Get("agentId").Str
 	say(`{"type":"run.start","message":"TOOL: read %s/package.json",%s}`, work, run)
-	if r := until("run.completed"); r.Get("result.status").Str != "finished" {
+	if done := until("tool-call-completed"); done.Get("update.toolCall.result.value.stdout").Str != `{"name":"x"}` {
+		t.Errorf("the command: %s", done)
+	}
+	if r := until("run.completed"); r.Get("result.status").Str != "finished" || r.Get("result.result").Str != "It is a package." {
 		t.Errorf("first run: %s", r)
 	}
 	say(`{"type":"run.start","message":"HANG",%s}`, run)
@@ -237,13 +245,24 @@ func talkCursor(t *testing.T, work string, cmd *exec.Cmd) []string {
 	if r := until("run.completed"); r.Get("result.status").Str != "cancelled" || r.Get("result.id").Str != id {
 		t.Errorf("cancelled run: %s", r)
 	}
+	say(`{"type":"run.start","message":"FAIL",%s}`, run)
+	if r := until("run.completed"); r.Get("result.status").Str != "error" || !strings.Contains(r.Get("result.error.message").Str, "no luck") {
+		t.Errorf("failed run: %s", r)
+	}
+	say(`{"type":"agent.messages.list","agentId":%q}`, agent)
+	until("agent.messages")
 	say(`{"type":"agent.close","agentId":%q}`, agent)
 	say(`{"type":"agent.open","operation":"resume","agentId":%q,"options":%s}`, agent, options)
 	if again := until("agent.opened").Get("agentId").Str; again != agent {
 		t.Errorf("resumed agent %s is %s", agent, again)
 	}
-	say(`{"type":"run.start","message":"second","options":{"model":{"id":"composer-2.5"},"mode":"plan"}}`)
-	until("run.completed")
+	say(`{"type":"run.start","message":"PLAN","options":{"model":{"id":"scripted-model"},"mode":"plan"}}`)
+	if plan := until("tool-call-completed"); plan.Get("update.toolCall.result.status").Str != "success" {
+		t.Errorf("the plan: %s", plan)
+	}
+	if r := until("run.completed"); r.Get("result.status").Str != "finished" {
+		t.Errorf("resumed run: %s", r)
+	}
 	say(`{"type":"agent.open","operation":"resume","agentId":"agent-00000000-0000-4000-8000-000000000000","options":%s}`, options)
 	if f := until("call.failed"); f.Get("call").Str != "agent.open" || f.Get("error.message").Str == "" {
 		t.Errorf("unknown agent: %s", f)

@@ -47,6 +47,7 @@ func TestExits(t *testing.T) {
 			ended{Stdout: answer, Stderr: "panic: no\n", Code: 2, Verdict: replay.Passed, ReportedCode: 2}},
 		{"error that is text", []string{exit(`"status":"error","error":"out of memory"`)}, nil,
 			ended{Stdout: answer, Stderr: "out of memory\n", Code: 1, Verdict: replay.Passed, ReportedCode: 1}},
+		{"error at the end of input", []string{exit(`"status":"error","error":{"exitCode":4,"inputClosed":true}`)}, new(closeInput), ended{Stdout: answer, Code: 4, Verdict: replay.Passed, ReportedCode: 4}},
 		{"success with a code", []string{exit(`"status":"success","error":{"exitCode":3}`)}, new(closeInput), ended{Stdout: answer, Code: 3, Verdict: replay.Passed, ReportedCode: 3}},
 		{"unknown signal", []string{exit(`"status":"error","error":{"signal":"SIGNOTHING"}`)}, nil, ended{Stdout: answer, Code: 1, Verdict: replay.Passed, ReportedCode: 1}},
 		{"noise on stdout", []string{raw("stdout", "\x1b[1mwarning\x1b[0m\nno line end"), `< next {"method":"next"}`, exitSuccess}, new(closeInput),

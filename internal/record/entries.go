@@ -223,7 +223,8 @@ func (t *translator) probe(dir envelope.Direction, f flavors.Frame) {
 }
 
 // exitEntry is the runtime_exit of a process. The error leaves out stderr:
-// its lines are entries of their own.
+// its lines are entries of their own. An exit that only came once the client
+// had closed says so, for a failure need not be a crash.
 func exitEntry(end ending) *envelope.RuntimeExit {
 	e := &envelope.RuntimeExit{Status: envelope.Failed}
 	switch {
@@ -233,15 +234,16 @@ func exitEntry(end ending) *envelope.RuntimeExit {
 	case end.signaled:
 		e.Status = envelope.Cancelled
 	}
-	e.Error = exitError(end.exit.Code, end.exit.Signal)
+	e.Error = exitError(end.exit.Code, end.exit.Signal, end.closed && !end.signaled)
 	return e
 }
 
-func exitError(code int, signal string) json.RawMessage {
+func exitError(code int, signal string, closed bool) json.RawMessage {
 	d := struct {
-		ExitCode *int   `json:"exitCode,omitempty"`
-		Signal   string `json:"signal,omitempty"`
-	}{Signal: signal}
+		ExitCode    *int   `json:"exitCode,omitempty"`
+		Signal      string `json:"signal,omitempty"`
+		InputClosed bool   `json:"inputClosed,omitempty"`
+	}{Signal: signal, InputClosed: closed && signal == ""}
 	if signal == "" {
 		d.ExitCode = &code
 	}

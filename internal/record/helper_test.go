@@ -150,6 +150,12 @@ type closing struct{ io.Writer }
 
 func (closing) Close() error { return nil }
 
+// hangUp is a client that closes its side when the provider's output ends.
+type hangUp struct {
+	io.Writer
+	io.Closer
+}
+
 // record runs a role under the tap with the client's whole input.
 func (p *pipes) record(t *testing.T, role string, o Options) (Result, error) {
 	t.Helper()

@@ -185,7 +185,7 @@ func (out *output) adopt(path string, data []byte, crashed bool) ([]byte, error)
 	case !crashed:
 		return nil, fmt.Errorf("%s does not end in a runtime_exit: can't append", path)
 	}
-	return envelope.AppendEntry(lines, &envelope.RuntimeExit{Status: envelope.Cancelled, Error: exitError(0, "SIGKILL")})
+	return envelope.AppendEntry(lines, &envelope.RuntimeExit{Status: envelope.Cancelled, Error: exitError(0, "SIGKILL", false)})
 }
 
 // append writes one entry. After an error nothing more is written.

@@ -170,10 +170,12 @@ func TestCauseComesFirst(t *testing.T) {
 	}
 }
 
+// TestNoiseAndExitCode has a client that closes because its provider has gone.
 func TestNoiseAndExitCode(t *testing.T) {
 	path := target(t)
-	p := send()
-	res, err := p.record(t, "noisy", Options{Path: path, Home: mustGetwd()})
+	stdin, client := io.Pipe()
+	p := &pipes{stdin: stdin}
+	res, err := p.recordTo(t, "noisy", Options{Path: path, Home: mustGetwd()}, hangUp{&p.stdout, client})
 	if err != nil || res.Exit.Code != 3 {
 		t.Fatalf("result %+v, %v", res, err)
 	}
@@ -294,7 +296,7 @@ func TestAppend(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := "out one {\"method\":\"one\"}\nexit error {\"exitCode\":1}\nout two {\"method\":\"two\"}\nexit error {\"exitCode\":1}\n"
+	want := "out one {\"method\":\"one\"}\nexit error {\"exitCode\":1,\"inputClosed\":true}\nout two {\"method\":\"two\"}\nexit error {\"exitCode\":1,\"inputClosed\":true}\n"
 	if got := show(t, path); got != want {
 		t.Errorf("transcript:\n%s", got)
 	}

@@ -27,6 +27,8 @@ type tap struct {
 
 	mu       sync.Mutex
 	signaled bool // the client sent a signal
+	unasked  bool // the client's input has ended
+	outlived bool // it had when the provider's output ended
 	err      error
 
 	abort     chan struct{} // closed by a signal after the provider's end
@@ -37,6 +39,7 @@ type tap struct {
 type ending struct {
 	exit     proc.Exit
 	signaled bool // the client sent a signal before
+	closed   bool // the client's input had ended before its output did
 }
 
 func startTap(p *proc.Process, s Streams, maxLine int) *tap {
@@ -44,6 +47,9 @@ func startTap(p *proc.Process, s Streams, maxLine int) *tap {
 	in := &pump{from: fromClient, src: s.Stdin, dst: p.Stdin, tap: t, maxLine: maxLine}
 	go func() {
 		in.run()
+		t.mu.Lock()
+		t.unasked = true
+		t.mu.Unlock()
 		if ticket, ok := t.order.take(); ok {
 			t.order.put(ticket, &message{from: clientEnd})
 		}
@@ -65,6 +71,11 @@ func (t *tap) drain(p *pump, client io.Closer) {
 	t.pumps = append(t.pumps, p)
 	t.output.Go(func() {
 		p.run()
+		if p.from == fromStdout { // before the client can know of it, and close because of it
+			t.mu.Lock()
+			t.outlived = t.unasked
+			t.mu.Unlock()
+		}
 		p.file.Close()
 		if client != nil {
 			client.Close()
@@ -102,7 +113,7 @@ func (t *tap) wait(ctx context.Context, signals []os.Signal) proc.Exit {
 	t.p.Stdin.Close() // nothing is sent any more
 	exit := t.p.Wait()
 	t.mu.Lock()
-	end := &ending{exit: exit, signaled: t.signaled}
+	end := &ending{exit: exit, signaled: t.signaled, closed: t.outlived}
 	t.mu.Unlock()
 	t.order.finish(&message{from: fromProcess, end: end}, forced)
 	return exit

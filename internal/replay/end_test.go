@@ -86,6 +86,7 @@ func TestExits(t *testing.T) {
 		{"error", exit("error"), "quit error 1"},
 		{"null", exit("error", `"error":null`), "quit error 1"},
 		{"code", exit("error", `"error":{"exitCode":3,"more":[1]}`), "quit error 3"},
+		{"code at the end of input", exit("error", `"error":{"exitCode":3,"inputClosed":true}`), "closing"},
 		{"signal and text", exit("error", `"error":{"exitCode":137,"signal":"SIGKILL","stderr":"oh\u00e9"}`), `quit error 137 SIGKILL "ohé"`},
 		{"plain text", exit("error", `"error":"it broke"`), `quit error 1 "it broke\n"`},
 		{"another shape", exit("error", `"error":{"exitCode":"three"}`), `quit error 1 "{\"exitCode\":\"three\"}"`},

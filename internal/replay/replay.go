@@ -71,11 +71,13 @@ type Exit struct {
 	Code   int
 	Signal string // "SIGKILL"; "" for none
 	Stderr string // text to write before
+	// InputClosed is true where it waited for the end of its input.
+	InputClosed bool
 }
 
 // own says whether the provider ended by itself, not because the client
 // closed or ended it.
-func (x Exit) own() bool { return x.Status == envelope.Failed }
+func (x Exit) own() bool { return x.Status == envelope.Failed && !x.InputClosed }
 
 // expectation is one expect_outbound that the cursor has reached.
 type expectation struct {

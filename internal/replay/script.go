@@ -303,9 +303,10 @@ func (c *bindCheck) each(raw json.RawMessage, capture bool) error {
 
 // exitError is the part of runtime_exit's error that playing understands.
 type exitError struct {
-	ExitCode int    `json:"exitCode"`
-	Signal   string `json:"signal"`
-	Stderr   string `json:"stderr"`
+	ExitCode    int    `json:"exitCode"`
+	Signal      string `json:"signal"`
+	Stderr      string `json:"stderr"`
+	InputClosed bool   `json:"inputClosed"`
 }
 
 // exitOf says how the process of a runtime_exit ends. An error of another
@@ -331,6 +332,6 @@ func exitOf(e *envelope.RuntimeExit) Exit {
 	if gjson.GetBytes(e.Error, "exitCode").Exists() {
 		x.Code = d.ExitCode
 	}
-	x.Signal, x.Stderr = d.Signal, d.Stderr
+	x.Signal, x.Stderr, x.InputClosed = d.Signal, d.Stderr, d.InputClosed
 	return x
 }

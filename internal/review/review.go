@@ -29,6 +29,8 @@ type unit struct {
 	thread int // 0 for none, then by first mention
 	launch int
 	value  *value
+	item   string // the piece of work it is about; "" for none
+	state  bool   // it tells a state
 	ids    string // of the stream it belongs to
 	piece  string // the text of its pieces
 	at     string // the path of the pieces
@@ -133,6 +135,7 @@ func (r *reading) frame(u *unit, extra string) {
 		r.drop(u.raw, i, a)
 	}
 	r.threadOf(u, f)
+	r.itemOf(u, f)
 	r.correlate(u, f)
 	u.value, _ = parse(u.raw, i, a, &u.piece)
 	if extra != "" && u.value.kind == '{' {
@@ -228,6 +231,8 @@ func (r *reading) lanes() (names []string, lanes map[string][]*unit) {
 		switch {
 		case u.dir == envelope.In && u.kind == flavors.Response:
 			u.lane += "/answers"
+		case u.state:
+			u.lane += "/states"
 		case u.exit || u.dir == envelope.In && u.thread == 0 && r.flavor != nil && len(r.flavor.Threads) > 0:
 			u.lane += "/" + u.method
 		}
@@ -237,6 +242,9 @@ func (r *reading) lanes() (names []string, lanes map[string][]*unit) {
 		if u.pieces == 0 || !joined(lanes[u.lane], u) {
 			lanes[u.lane] = append(lanes[u.lane], u)
 		}
+	}
+	for name, lane := range lanes {
+		lanes[name] = calm(lane)
 	}
 	for _, u := range r.units {
 		u.piece = chance.ReplaceAllString(replace.Replace(u.piece), "<id>")

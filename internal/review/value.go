@@ -70,7 +70,7 @@ func parseInner(raw []byte, i int, a aside, piece *string) (*value, int) {
 }
 
 // chance finds what is drawn or read from a clock, wherever it stands.
-var chance = regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?`)
+var chance = regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?|duration_ms: \d+`)
 
 // settle replaces ids in texts: those that stand at volatile places, and all
 // that look like one.

@@ -144,7 +144,7 @@ func (r *runner) respond(ctx context.Context, a *Respond) error {
 		}
 	}
 	r.feed.mu.Unlock()
-	if request == "" {
+	if request == "" && a.Refused == "" {
 		return inf(Adapter, "there is no request to answer")
 	}
 	id := r.newCommand("respond")
@@ -161,6 +161,32 @@ func (r *runner) cancelQueued(ctx context.Context, c *CancelQueuedRun) error {
 	}
 	id := r.newCommand("cancel")
 	_, err = r.dispatch(ctx, id, "", orch.CancelQueuedRun{CommandID: id, ThreadID: r.thread, RunID: run})
+	return err
+}
+
+func (r *runner) reorderQueued(ctx context.Context, q *ReorderQueued) error {
+	run, err := r.targetRun(r.thread, q.Run)
+	if err != nil {
+		return in(Adapter, err)
+	}
+	before := ""
+	if q.Before > 0 {
+		if before, err = r.targetRun(r.thread, q.Before); err != nil {
+			return in(Adapter, err)
+		}
+	}
+	id := r.newCommand("reorder")
+	_, err = r.dispatch(ctx, id, q.Refused, orch.ReorderQueuedRun{CommandID: id, ThreadID: r.thread, RunID: run, BeforeRunID: before})
+	return err
+}
+
+func (r *runner) editQueued(ctx context.Context, q *EditQueued) error {
+	run, err := r.targetRun(r.thread, q.Run)
+	if err != nil {
+		return in(Adapter, err)
+	}
+	id := r.newCommand("edit")
+	_, err = r.dispatch(ctx, id, q.Refused, orch.EditQueuedRun{CommandID: id, ThreadID: r.thread, RunID: run, Text: q.Text})
 	return err
 }
 

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 }
 
 // fault is one way to break the orchestrator from outside of it, and the
-// scenario that must notice.
+// scenario that must notice, with codex or, as SCENARIO/PROVIDER, another.
 type fault struct {
 	name, scenario string
 	faults         func() *faults
@@ -168,6 +168,11 @@ var faultList = []fault{
 			return s.AgentSession.StartThread(ctx, t)
 		}})
 	}},
+	{"a thread that the provider lost is taken for found", "provider_resume_refused", func() *faults {
+		return agentFault(hooks{resume: func(_ *faultySession, _ context.Context, id string, _ orch.ThreadOptions) (orch.NativeThread, error) {
+			return orch.NativeThread{ID: id}, nil
+		}})
+	}},
 	{"a rollback leaves the conversation", "thread_rollback", func() *faults {
 		return agentFault(hooks{rollback: func(_ *faultySession, _ context.Context, id, _ string, _ int) (orch.NativeThread, error) {
 			return orch.NativeThread{ID: id}, nil
@@ -214,6 +219,30 @@ var faultList = []fault{
 	{"the user's words are stored with the handoff", "thread_merge_back", func() *faults {
 		return storeFault(faultyStore{batch: rewrite(orch.KindMessage, `"text":"Which`, `"text":"Context handoff: Which`)})
 	}},
+	{"a turn that can't be restarted is", "steering_restart_fallback/claude", func() *faults {
+		return agentFault(hooks{claims: func(c *orch.Capabilities) { c.SteeringByRestart = true }})
+	}},
+	{"answers that nobody can take are taken", "plan_questions/claude", func() *faults {
+		return agentFault(hooks{claims: func(c *orch.Capabilities) { c.Questions = true }})
+	}},
+	{"where a turn ends is forgotten", "thread_rollback/claude", func() *faults {
+		return agentFault(hooks{event: func(_ *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
+			if h, ok := e.(orch.HeadChanged); !ok || h.NativeTurnID == "" {
+				emit(e)
+			}
+		}})
+	}},
+	{"a fork leaves at another turn", "thread_fork/claude", func() *faults {
+		return agentFault(hooks{fork: func(s *faultySession, ctx context.Context, id, _ string, t orch.ThreadOptions) (orch.NativeThread, error) {
+			return s.AgentSession.ForkThread(ctx, id, "", t)
+		}})
+	}},
+	{"an edited message goes out as it was", "queued_changed", func() *faults {
+		return agentFault(hooks{start: func(s *faultySession, ctx context.Context, in orch.TurnInput) error {
+			in.Text = strings.Replace(in.Text, "put in other words", "written in haste", 1)
+			return s.AgentSession.StartTurn(ctx, in)
+		}})
+	}},
 	{"a cancelled queued run starts", "queued_cancelled", func() *faults {
 		var first atomic.Bool
 		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
@@ -250,6 +279,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func(t *testing.T, name string, f *faults) *Result {
+		name, provider, _ := strings.Cut(name, "/")
 		sc, err := Load("../../transcripts/"+name, name)
 		if err != nil {
 			t.Fatal(err)
@@ -257,8 +287,8 @@ func TestFaults(t *testing.T) {
 		if sc.Timeout = Duration(time.Minute); f != nil {
 			sc.Timeout = Duration(4 * time.Second) // some faults only show by what never comes
 		}
-		cfg := Config{Peer: self, Env: os.Environ(), Temp: t.TempDir(), faults: f}
-		return Run(t.Context(), cfg, sc, "codex")
+		cfg := Config{Peer: self, Env: os.Environ(), faults: f} // Temp is short: a socket lies there
+		return Run(t.Context(), cfg, sc, orElse(provider, "codex"))
 	}
 	table := make([]string, len(faultList))
 	t.Cleanup(func() { t.Log("\n" + strings.Join(table, "\n")) })

@@ -26,6 +26,15 @@ type hooks struct {
 	resume    func(s *faultySession, ctx context.Context, id string, t orch.ThreadOptions) (orch.NativeThread, error)
 	fork      func(s *faultySession, ctx context.Context, id, through string, t orch.ThreadOptions) (orch.NativeThread, error)
 	rollback  func(s *faultySession, ctx context.Context, id, keep string, dropped int) (orch.NativeThread, error)
+	claims    func(*orch.Capabilities)
+}
+
+func (a faultyAgent) Capabilities() orch.Capabilities {
+	c := a.Agent.Capabilities()
+	if a.hooks.claims != nil {
+		a.hooks.claims(&c)
+	}
+	return c
 }
 
 func (a faultyAgent) Open(ctx context.Context, cfg orch.SessionConfig) (orch.AgentSession, error) {

@@ -115,7 +115,7 @@ func (r *runner) checkTranscript(in *instance) error {
 func (r *runner) peerConfig(in *instance) peer.Config {
 	return peer.Config{
 		Transcript: in.transcript, Report: in.report, State: in.state, Workspace: r.workspace,
-		IdleTimeout: r.sc.shortestWait() / 2, Hold: in.hold, Control: in.control,
+		IdleTimeout: r.sc.shortestWait() / 2, Hold: in.hold, Control: in.control, Split: r.cfg.Split,
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *Scenario) transcript(name, file string) (real, shown string) {
 func (s *Scenario) gates(instance, main string) []string {
 	var labels []string
 	for _, step := range s.Steps {
-		if g := step.ReleaseGate; g != nil && g.concerns(main) && orElse(g.Provider, main) == instance {
+		if g := step.ReleaseGate; g != nil && step.concerns(main) && orElse(g.Provider, main) == instance {
 			labels = append(labels, g.Label)
 		}
 	}

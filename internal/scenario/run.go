@@ -48,6 +48,11 @@ type Config struct {
 	Temp string
 	// Probes are checks to ride along beside those a scenario names.
 	Probes []string
+	// Split makes peers write at most so many bytes at a time; 0 as they like.
+	Split int
+	// Points are sequences, rising, at which a snapshot is taken, wherever the
+	// steps are; each must come to the same end as the stream after a step's.
+	Points []int64
 
 	faults *faults // nil for none; tests break the ports with it
 }
@@ -73,6 +78,7 @@ type runner struct {
 	sc       *Scenario
 	provider string
 	settings Provider
+	without  string // capability whose lack decides what is played; "" for none
 
 	dir, workspace, db string
 	mark               string // environment variable that all of the provider's processes carry
@@ -95,7 +101,9 @@ type runner struct {
 	final    map[string][]byte // projection JSON by thread id, once all is over
 	reports  map[string]json.RawMessage
 	streams  []*stream
-	started  bool // the first step was reached
+	points   []int64 // at which no snapshot was taken yet
+	pointed  func()  // ends the goroutine that waits for them
+	started  bool    // the first step was reached
 	log      proc.Tail
 }
 
@@ -108,13 +116,14 @@ func Run(ctx context.Context, cfg Config, sc *Scenario, provider string) *Result
 	begin := time.Now()
 	r := &runner{cfg: cfg, sc: sc, provider: provider, settings: sc.Providers[provider], captured: map[string][]byte{}, named: map[string]string{}, reports: map[string]json.RawMessage{}}
 	res := &Result{Scenario: sc.Name, Provider: provider}
-	r.instances = r.makeInstances()
+	r.instances, r.points = r.makeInstances(), cfg.Points
 	res.Transcript = r.instances[0].shown
 	err := r.run(ctx, res)
 	if text := strings.TrimSpace(r.log.String()); err != nil && text != "" {
 		err = fmt.Errorf("%w\norchestrator log:\n  %s", err, strings.ReplaceAll(text, "\n", "\n  "))
 	}
 	res.judge(err, r.started)
+	res.Without = r.without
 	res.Reason = r.render(res.Reason)
 	res.DurationMs = since(begin)
 	return res
@@ -174,6 +183,7 @@ func (r *runner) up(ctx context.Context, before []orch.StoredEvent) error {
 	}
 	r.store, r.watched, r.orc = store, watched, orc
 	r.feed = follow(context.WithoutCancel(ctx), orc, before)
+	r.waitForPoints(context.WithoutCancel(ctx))
 	return nil
 }
 
@@ -184,7 +194,7 @@ func (r *runner) down(ctx context.Context) ([]orch.StoredEvent, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	before, err := Stored(ctx, r.store, 0)
-	err = in(Persistence, errors.Join(err, r.endStreams(ctx, before)))
+	err = in(Persistence, errors.Join(err, r.endPoints(ctx, before), r.endStreams(ctx, before)))
 	r.feed.stop()
 	err = errors.Join(err, in(Cleanup, r.orc.Shutdown(ctx)))
 	events, readErr := Stored(ctx, r.store, 0)

@@ -38,6 +38,20 @@ type CancelQueuedRun struct {
 	Run int `json:"run"` // ordinal
 }
 
+// ReorderQueued moves the message of a queued run before that of another.
+type ReorderQueued struct {
+	Run     int    `json:"run"`     // ordinal
+	Before  int    `json:"before"`  // ordinal; 0 means the end of the queue
+	Refused string `json:"refused"` // code of the refusal that is wanted; "" means none
+}
+
+// EditQueued changes the message of a run that has not started.
+type EditQueued struct {
+	Run     int    `json:"run"` // ordinal
+	Text    string `json:"text"`
+	Refused string `json:"refused"` // code of the refusal that is wanted; "" means none
+}
+
 // Promote gives the message of a queued run to the active run.
 type Promote struct {
 	Run    int `json:"run"`    // ordinal of the queued run
@@ -71,8 +85,10 @@ type MergeBack struct {
 	Refused string `json:"refused"` // code of the refusal that is wanted; "" means none
 }
 
-// Detach ends the thread's use of its provider session and waits for the end.
-type Detach struct{}
+// Detach ends a thread's use of its provider session and waits for the end.
+type Detach struct {
+	Thread string `json:"thread"` // "" means the scenario's
+}
 
 // WriteFile writes a file in the workspace, as the provider did when it was
 // recorded: a peer plays what it said, not what it did.

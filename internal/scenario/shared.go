@@ -46,6 +46,7 @@ func checkShared(events []orch.StoredEvent, p *orch.Projection, selection orch.M
 
 func (c *sharedCheck) events(events []orch.StoredEvent) {
 	roots := 0
+	root := map[string]string{} // by thread
 	for _, e := range events {
 		p, err := alone(e)
 		if err != nil {
@@ -54,6 +55,14 @@ func (c *sharedCheck) events(events []orch.StoredEvent) {
 		}
 		if e.Event.Type == orch.EventThreadCreated && p.Thread.Lineage.ParentThreadID == "" {
 			roots++
+		}
+		if t := p.Thread; e.Event.Type == orch.EventThreadCreated {
+			parent := string(t.Lineage.ParentThreadID)
+			c.want(parent == "" || root[parent] != "" && root[parent] == string(t.Lineage.RootThreadID),
+				"event %d: thread %s has the parent %q and the root %q", e.Sequence, t.ID, parent, t.Lineage.RootThreadID)
+			if root[t.ID] = t.ID; parent != "" {
+				root[t.ID] = root[parent]
+			}
 		}
 		for _, m := range p.Messages {
 			c.want(m.Role != "assistant" || !m.Streaming, "event %d is a streaming assistant message: delivery is buffered", e.Sequence)

@@ -52,45 +52,47 @@ func event(t *testing.T, sequence int64, kind string, payload any) orch.StoredEv
 	return orch.StoredEvent{Sequence: sequence, Event: orch.Event{Type: kind, Payload: data}}
 }
 
+// sharedTests spoil a sound projection, each in one way.
+var sharedTests = []struct {
+	name  string
+	spoil func(*orch.Projection)
+	want  string
+}{
+	{"sound", func(*orch.Projection) {}, ""},
+	{"provider", func(p *orch.Projection) { p.Thread.ProviderInstanceID = "claude" }, `thread.providerInstanceId is "claude": want the provider "codex" that was selected last`},
+	{"active provider thread", func(p *orch.Projection) { p.Thread.ActiveProviderThreadID = "pt:2" }, `thread.activeProviderThreadId "pt:2" does not exist`},
+	{"no provider thread", func(p *orch.Projection) { p.ProviderThreads = nil }, "no provider thread"},
+	{"no run", func(p *orch.Projection) { p.Runs = nil }, "no run"},
+	{"ordinal", func(p *orch.Projection) { p.Runs[0].Ordinal = 2 }, "run 1 has ordinal 2"},
+	{"user message", func(p *orch.Projection) { p.Runs[0].UserMessageID = "x" }, `user message "x" does not exist`},
+	{"root node", func(p *orch.Projection) { p.Nodes[0].Kind = "tool_call" }, "is no root_turn"},
+	{"root node counts", func(p *orch.Projection) { p.Nodes[0].CountsForRun = false }, "must belong to it and count for it"},
+	{"root node status", func(p *orch.Projection) { p.Nodes[0].Status = "running" }, "run 1 is completed but its root node running"},
+	{"attempt", func(p *orch.Projection) { p.Attempts[0].RunID = "run:2" }, `active attempt "attempt:1" does not exist`},
+	{"run checkpoint", func(p *orch.Projection) { p.Runs[0].CheckpointID = "" }, "run 1 is completed without a checkpoint"},
+	{"run checkpoint exists", func(p *orch.Projection) { p.Runs[0].CheckpointID = "x" }, `run 1: checkpoint "x" does not exist`},
+	{"turns", func(p *orch.Projection) { p.ProviderTurns = nil }, "0 provider turns for 1 runs"},
+	{"model", func(p *orch.Projection) { p.Runs[0].ModelSelection.Model = "n" }, "last run selects codex/n: want codex/m"},
+	{"node parent", func(p *orch.Projection) { p.Nodes[1].ParentNodeID = "x" }, `parent "x" does not exist`},
+	{"node run", func(p *orch.Projection) { p.Nodes[1].RunID = "x" }, `node node:2: run "x" does not exist`},
+	{"turn node", func(p *orch.Projection) { p.ProviderTurns[0].NodeID = "x" }, `provider turn turn:1: node "x" does not exist`},
+	{"turn thread", func(p *orch.Projection) { p.ProviderTurns[0].ProviderThreadID = "x" }, `provider thread "x" does not exist`},
+	{"item order", func(p *orch.Projection) { p.TurnItems[1].Ordinal = 1 }, "ordinal 1 after 1"},
+	{"item run", func(p *orch.Projection) { p.TurnItems[0].RunID = "x" }, `turn item item:1: run "x"`},
+	{"item node", func(p *orch.Projection) { p.TurnItems[0].NodeID = "x" }, `turn item item:1: node "x"`},
+	{"item message", func(p *orch.Projection) { p.TurnItems[0].MessageID = "x" }, `turn item item:1: message "x"`},
+	{"item provider thread", func(p *orch.Projection) { p.TurnItems[0].ProviderThreadID = "x" }, `turn item item:1: provider thread "x"`},
+	{"item parent", func(p *orch.Projection) { p.TurnItems[1].ParentItemID = "x" }, `turn item item:2: parent "x"`},
+	{"message run", func(p *orch.Projection) { p.Messages[0].RunID = "x" }, `message message:1: run "x"`},
+	{"message node", func(p *orch.Projection) { p.Messages[0].NodeID = "x" }, `message message:1: node "x"`},
+	{"request node", func(p *orch.Projection) { p.RuntimeRequests[0].NodeID = "node:1" }, "does not sit on an approval_request node"},
+	{"request turn", func(p *orch.Projection) { p.RuntimeRequests[0].ProviderTurnID = "x" }, `request request:1: provider turn "x"`},
+	{"baseline", func(p *orch.Projection) { p.Checkpoints[0].Status = "missing" }, "no ready baseline checkpoint"},
+	{"scope", func(p *orch.Projection) { p.CheckpointScopes = nil }, `checkpoint checkpoint:0: scope "scope:1" does not exist`},
+}
+
 func TestShared(t *testing.T) {
-	tests := []struct {
-		name  string
-		spoil func(*orch.Projection)
-		want  string
-	}{
-		{"sound", func(*orch.Projection) {}, ""},
-		{"provider", func(p *orch.Projection) { p.Thread.ProviderInstanceID = "claude" }, `thread.providerInstanceId is "claude": want the provider "codex" that was selected last`},
-		{"active provider thread", func(p *orch.Projection) { p.Thread.ActiveProviderThreadID = "pt:2" }, `thread.activeProviderThreadId "pt:2" does not exist`},
-		{"no provider thread", func(p *orch.Projection) { p.ProviderThreads = nil }, "no provider thread"},
-		{"no run", func(p *orch.Projection) { p.Runs = nil }, "no run"},
-		{"ordinal", func(p *orch.Projection) { p.Runs[0].Ordinal = 2 }, "run 1 has ordinal 2"},
-		{"user message", func(p *orch.Projection) { p.Runs[0].UserMessageID = "x" }, `user message "x" does not exist`},
-		{"root node", func(p *orch.Projection) { p.Nodes[0].Kind = "tool_call" }, "is no root_turn"},
-		{"root node counts", func(p *orch.Projection) { p.Nodes[0].CountsForRun = false }, "must belong to it and count for it"},
-		{"root node status", func(p *orch.Projection) { p.Nodes[0].Status = "running" }, "run 1 is completed but its root node running"},
-		{"attempt", func(p *orch.Projection) { p.Attempts[0].RunID = "run:2" }, `active attempt "attempt:1" does not exist`},
-		{"run checkpoint", func(p *orch.Projection) { p.Runs[0].CheckpointID = "" }, "run 1 is completed without a checkpoint"},
-		{"run checkpoint exists", func(p *orch.Projection) { p.Runs[0].CheckpointID = "x" }, `run 1: checkpoint "x" does not exist`},
-		{"turns", func(p *orch.Projection) { p.ProviderTurns = nil }, "0 provider turns for 1 runs"},
-		{"model", func(p *orch.Projection) { p.Runs[0].ModelSelection.Model = "n" }, "last run selects codex/n: want codex/m"},
-		{"node parent", func(p *orch.Projection) { p.Nodes[1].ParentNodeID = "x" }, `parent "x" does not exist`},
-		{"node run", func(p *orch.Projection) { p.Nodes[1].RunID = "x" }, `node node:2: run "x" does not exist`},
-		{"turn node", func(p *orch.Projection) { p.ProviderTurns[0].NodeID = "x" }, `provider turn turn:1: node "x" does not exist`},
-		{"turn thread", func(p *orch.Projection) { p.ProviderTurns[0].ProviderThreadID = "x" }, `provider thread "x" does not exist`},
-		{"item order", func(p *orch.Projection) { p.TurnItems[1].Ordinal = 1 }, "ordinal 1 after 1"},
-		{"item run", func(p *orch.Projection) { p.TurnItems[0].RunID = "x" }, `turn item item:1: run "x"`},
-		{"item node", func(p *orch.Projection) { p.TurnItems[0].NodeID = "x" }, `turn item item:1: node "x"`},
-		{"item message", func(p *orch.Projection) { p.TurnItems[0].MessageID = "x" }, `turn item item:1: message "x"`},
-		{"item provider thread", func(p *orch.Projection) { p.TurnItems[0].ProviderThreadID = "x" }, `turn item item:1: provider thread "x"`},
-		{"item parent", func(p *orch.Projection) { p.TurnItems[1].ParentItemID = "x" }, `turn item item:2: parent "x"`},
-		{"message run", func(p *orch.Projection) { p.Messages[0].RunID = "x" }, `message message:1: run "x"`},
-		{"message node", func(p *orch.Projection) { p.Messages[0].NodeID = "x" }, `message message:1: node "x"`},
-		{"request node", func(p *orch.Projection) { p.RuntimeRequests[0].NodeID = "node:1" }, "does not sit on an approval_request node"},
-		{"request turn", func(p *orch.Projection) { p.RuntimeRequests[0].ProviderTurnID = "x" }, `request request:1: provider turn "x"`},
-		{"baseline", func(p *orch.Projection) { p.Checkpoints[0].Status = "missing" }, "no ready baseline checkpoint"},
-		{"scope", func(p *orch.Projection) { p.CheckpointScopes = nil }, `checkpoint checkpoint:0: scope "scope:1" does not exist`},
-	}
-	for _, tt := range tests {
+	for _, tt := range sharedTests {
 		t.Run(tt.name, func(t *testing.T) {
 			events, p := sound(t)
 			tt.spoil(p)
@@ -99,20 +101,25 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// sharedEventTests add an event to a sound log.
+var sharedEventTests = []struct {
+	name, kind string
+	payload    any
+	want       string
+}{
+	{"second root", "thread.created", orch.AppThread{ID: "thread:2"}, "2 root threads were created: want 1"},
+	{"child", "thread.created", orch.AppThread{ID: "thread:2", Lineage: orch.Lineage{ParentThreadID: "thread:1", RootThreadID: "thread:1"}}, ""},
+	{"child of nobody", "thread.created", orch.AppThread{ID: "thread:2", Lineage: orch.Lineage{ParentThreadID: "thread:7", RootThreadID: "thread:1"}}, `event 3: thread thread:2 has the parent "thread:7" and the root "thread:1"`},
+	{"child of another root", "thread.created", orch.AppThread{ID: "thread:2", Lineage: orch.Lineage{ParentThreadID: "thread:1", RootThreadID: "thread:2"}}, `event 3: thread thread:2 has the parent "thread:1" and the root "thread:2"`},
+	{"streaming", "message.updated", orch.Message{Role: "assistant", Streaming: true}, "event 3 is a streaming assistant message"},
+}
+
 func TestSharedEvents(t *testing.T) {
-	tests := []struct {
-		name string
-		more orch.StoredEvent
-		want string
-	}{
-		{"second root", event(t, 3, "thread.created", orch.AppThread{ID: "thread:2"}), "2 root threads were created: want 1"},
-		{"child", event(t, 3, "thread.created", orch.AppThread{ID: "thread:2", Lineage: orch.Lineage{ParentThreadID: "thread:1"}}), ""},
-		{"streaming", event(t, 3, "message.updated", orch.Message{Role: "assistant", Streaming: true}), "event 3 is a streaming assistant message"},
-	}
-	for _, tt := range tests {
+	for _, tt := range sharedEventTests {
 		t.Run(tt.name, func(t *testing.T) {
 			events, p := sound(t)
-			check(t, checkShared(append(events, tt.more), p, orch.ModelSelection{InstanceID: "codex", Model: "m"}), tt.want)
+			events = append(events, event(t, 3, tt.kind, tt.payload))
+			check(t, checkShared(events, p, orch.ModelSelection{InstanceID: "codex", Model: "m"}), tt.want)
 		})
 	}
 }

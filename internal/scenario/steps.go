@@ -24,6 +24,9 @@ func (r *runner) steps(ctx context.Context) error {
 	}
 	r.started = true
 	for _, step := range steps {
+		if !step.concerns(r.provider) {
+			continue
+		}
 		err := r.step(ctx, step)
 		if err == nil && r.wants(ProbeStream) && step.Restart == nil {
 			err = r.openStream(ctx)
@@ -84,6 +87,10 @@ func (r *runner) step(ctx context.Context, step Step) error {
 		return r.respond(ctx, step.Respond)
 	case step.CancelQueuedRun != nil:
 		return r.cancelQueued(ctx, step.CancelQueuedRun)
+	case step.ReorderQueued != nil:
+		return r.reorderQueued(ctx, step.ReorderQueued)
+	case step.EditQueued != nil:
+		return r.editQueued(ctx, step.EditQueued)
 	case step.Promote != nil:
 		return r.promote(ctx, step.Promote)
 	case step.Rollback != nil:
@@ -95,7 +102,7 @@ func (r *runner) step(ctx context.Context, step Step) error {
 	case step.MergeBack != nil:
 		return r.mergeBack(ctx, step.MergeBack)
 	case step.Detach != nil:
-		return r.detach(ctx)
+		return r.detach(ctx, step.Detach)
 	case step.WriteFile != nil:
 		return r.writeFile(step.WriteFile)
 	case step.CaptureSnapshot != nil:

@@ -111,7 +111,8 @@ type RuntimeExit struct {
 	AfterMs *int64
 	Status  Status
 	// Error is free JSON, nil when absent. Where replay-record wrote it, it is
-	// {"exitCode":int,"signal":string,"stderr":string}, each part optional.
+	// {"exitCode":int,"signal":string,"stderr":string,"inputClosed":bool}, each
+	// part optional.
 	Error json.RawMessage
 	Extra []Member
 	Line  int

@@ -45,6 +45,10 @@ var Codex = &Flavor{
 		codexStream("item/fileChange/outputDelta"),
 	},
 	Threads: codexThreads,
+	// Parallel commands were seen to complete in reverse.
+	Items: []Place{{envelope.In, "*", "params.item.id"}, {envelope.In, "*", "params.itemId"}},
+	// One more was seen before a thread is archived.
+	States: []Place{{envelope.In, "thread/status/changed", ""}},
 	Volatile: []Place{
 		{envelope.In, "*", "emittedAtMs"},
 		// UUIDv7 ids of threads, turns and sessions, wherever they stand.

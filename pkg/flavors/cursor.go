@@ -56,8 +56,12 @@ var Cursor = &Flavor{
 		{envelope.In, "run.completed", "result.requestId"},
 		{envelope.In, "run.completed", "result.durationMs"},
 		{envelope.In, "run.completed", "result.usage"},
+		{envelope.In, "call.failed", "error.message"}, // it names the agent
 		{envelope.In, "interaction.update", "**.callId"},
 		{envelope.In, "interaction.update", "**.modelCallId"},
+		{envelope.In, "interaction.update", "**.durationMs"},
+		{envelope.In, "interaction.update", "**.executionTime"},
+		{envelope.In, "interaction.update", "**.localExecutionTimeMs"},
 		{envelope.In, "interaction.update", "update.stepDurationMs"},
 		{envelope.In, "interaction.update", "update.thinkingDurationMs"},
 		{envelope.In, "interaction.update", "update.tokens"},

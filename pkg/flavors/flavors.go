@@ -176,6 +176,16 @@ type Flavor struct {
 	// may come in any.
 	Threads []Place
 
+	// Items lists the places where a notification names a piece of work within
+	// its thread. The frames of one keep their order; those of several that are
+	// under way at once may come in any.
+	Items []Place
+
+	// States lists notifications that tell what state the conversation is in,
+	// once more or once less from run to run: which states are told counts, not
+	// when or how often. Paths are not used.
+	States []Place
+
 	// VersionArgs makes the provider's own binary print its version.
 	VersionArgs []string
 

@@ -30,10 +30,18 @@ var (
 // Spans returns where in the raw frame the piece of the stream stands, none
 // where the frame has none.
 func (s Stream) Spans(dir envelope.Direction, f Frame) [][2]int {
-	if s.Method != "*" && s.Method != f.Method && s.Method != gjson.GetBytes(f.Raw, "type").Str {
+	if !s.Fits(f) {
 		return nil
 	}
-	return Spans([]Place{{s.Dir, "*", s.Path}}, dir, f)
+	return Spans([]Place{s.Place()}, dir, f)
+}
+
+// Place is where the piece stands in a frame that fits.
+func (s Stream) Place() Place { return Place{s.Dir, "*", s.Path} }
+
+// Fits says whether frames of this kind have a piece of the stream.
+func (s Stream) Fits(f Frame) bool {
+	return s.Method == "*" || s.Method == f.Method || s.Method == gjson.GetBytes(f.Raw, "type").Str
 }
 
 // Name tells the frame's text apart from others of the stream.

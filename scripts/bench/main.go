@@ -1,6 +1,6 @@
 // Command bench measures replay-peer against a bare Go child that echoes
-// lines, and the recorder's tap around that child, in one run, and prints the
-// ratios. It makes its own transcripts.
+// lines, and the recorder's tap around that child, and transcript-lint against
+// gitleaks, in one run, and prints the ratios. It makes its own transcripts.
 package main
 
 import (
@@ -25,14 +25,22 @@ func main() {
 		echo(os.Stdin, os.Stdout)
 		return
 	}
+	if len(os.Args) > 1 && os.Args[1] == "gitleaks" {
+		gitleaks(os.Args[2:])
+		return
+	}
 	peer := flag.String("peer", "replay-peer", "the replay-peer binary")
 	record := flag.String("record", "replay-record", "the replay-record binary")
+	linter := flag.String("lint", "transcript-lint", "the transcript-lint binary")
+	corpus := flag.Int64("corpus", 500e6, "size of the linter's corpus, in bytes; 0 skips it")
+	sample := flag.Int64("sample", 25e6, "how much of it gitleaks alone reads, about, in bytes")
+	only := flag.String("only", "", "lint: only the linter's part")
 	frames := flag.Int("frames", 300000, "outbound frames of the pipelined run")
 	trips := flag.Int("trips", 20000, "round trips of the lock-step run")
 	starts := flag.Int("starts", 40, "process starts")
 	big := flag.Int64("big", 1<<30, "size of the large transcript, in bytes; 0 skips it")
 	flag.Parse()
-	b := &bench{peer: *peer, record: *record}
+	b := &bench{peer: *peer, record: *record, linter: *linter}
 	var err error
 	if b.dir, err = os.MkdirTemp("", "replay-bench-"); err != nil {
 		fail(err)
@@ -42,16 +50,21 @@ func main() {
 		fail(err)
 	}
 	fmt.Printf("%s/%s, %d cores, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
-	b.coldStart(*starts)
-	b.pipelined(*frames)
-	b.lockStep(*trips)
-	b.tap(*trips)
-	if *big > 0 {
-		b.large(*big)
+	if *only != "lint" {
+		b.coldStart(*starts)
+		b.pipelined(*frames)
+		b.lockStep(*trips)
+		b.tap(*trips)
+		if *big > 0 {
+			b.large(*big)
+		}
+	}
+	if *corpus > 0 {
+		b.lint(*corpus, *sample)
 	}
 }
 
-type bench struct{ peer, record, self, dir string }
+type bench struct{ peer, record, linter, self, dir string }
 
 // echo answers every line with the same line, flushed one by one.
 func echo(r io.Reader, w io.Writer) {

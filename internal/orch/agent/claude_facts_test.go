@@ -15,7 +15,7 @@ import (
 // newTestFacts returns facts of thread T and where their events go.
 func newTestFacts() (*claudeFacts, *[]orch.ProviderEvent) {
 	var events []orch.ProviderEvent
-	c := newClaudeFacts(func(e orch.ProviderEvent) { events = append(events, e) }, func(string, string) {})
+	c := newClaudeFacts(func(e orch.ProviderEvent) { events = append(events, e) })
 	c.open("T")
 	return c, &events
 }
@@ -94,7 +94,7 @@ func TestClaudeCancelledPrompt(t *testing.T) {
 }
 
 // A turn of the provider's own ends none of ours, though it comes while ours
-// waits; what is said in it belongs to the turn before.
+// waits; what is said in it belongs to the turn before, and is where that turn ends.
 func TestClaudeForeignTurn(t *testing.T) {
 	const text = `{"type":"assistant","uuid":"%","message":{"content":[{"type":"text","text":"%"}]}}`
 	c, events := newTestFacts()
@@ -113,9 +113,11 @@ func TestClaudeForeignTurn(t *testing.T) {
 			got = append(got, e.NativeTurnID+" "+e.Item.Text)
 		case orch.TurnEnded:
 			got = append(got, e.NativeTurnID+" "+e.Status)
+		case orch.HeadChanged:
+			got = append(got, e.NativeTurnID+" at "+e.Head)
 		}
 	}
-	want := []string{"turn:1 first", "turn:1 completed", "turn:1 late", "turn:2 second", "turn:2 completed"}
+	want := []string{"turn:1 first", "turn:1 at first", "turn:1 completed", "turn:1 late", "turn:1 at late", "turn:2 second", "turn:2 at second", "turn:2 completed"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -201,6 +203,7 @@ func TestClaudeCorpus(t *testing.T) {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
 			c, events := newTestFacts()
 			prompts := 0
+			settled := map[string]bool{} // questions that nobody was asked
 			for _, e := range readEntries(t, file) {
 				f := e.Get("frame")
 				switch e.Get("type").Str + " " + f.Get("type").Str {
@@ -219,15 +222,22 @@ func TestClaudeCorpus(t *testing.T) {
 						c.interrupted(c.turn.id)
 					}
 				case "expect_outbound permission.response":
+					if settled[f.Get("result.toolUseID").Str] {
+						break
+					}
 					d := orch.Decision{Kind: map[string]string{"allow": "accept", "deny": "decline"}[f.Get("result.behavior").Str]}
 					if _, _, err := c.respond(f.Get("result.toolUseID").Str, d); err != nil {
 						t.Error(err)
 					}
 				case "emit_inbound permission.request":
 					ask := `{"tool_name":` + f.Get("toolName").Raw + `,"input":` + f.Get("input").Raw + `,"tool_use_id":` + f.Get("options.toolUseID").Raw + `}`
-					c.ask(`"r"`, gjson.Parse(ask))
+					settled[f.Get("options.toolUseID").Str] = c.ask(`"r"`, gjson.Parse(ask)) != nil
 				case "runtime_exit ":
 					c.gone()
+					if c.turn != nil { // the orchestrator says so, by the end of the session
+						c.end("cancelled", "")
+					}
+					c.open("T")
 				default:
 					if e.Get("type").Str == "emit_inbound" {
 						c.message(f.Get("type").Str, f)

@@ -72,7 +72,7 @@ func (c *claudeFacts) toolUse(t *claudeTurn, block gjson.Result) {
 		}
 		return
 	}
-	if id == "" || t.tool(id) != nil {
+	if id == "" || t.tool(id) != nil || t.todoCalled(id, name, input) {
 		return
 	}
 	tool := &claudeTool{last: claudeToolItem(name, input)}
@@ -130,7 +130,7 @@ func (c *claudeFacts) toolResults(m gjson.Result) {
 			continue
 		}
 		id, failed := block.Get("tool_use_id").String(), block.Get("is_error").Bool()
-		if c.agentReturned(id, m, block) || t == nil {
+		if c.agentReturned(id, m, block) || t == nil || c.todoAnswered(t, id, m, failed) {
 			continue
 		}
 		tool := t.tool(id)

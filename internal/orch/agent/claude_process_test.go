@@ -38,7 +38,7 @@ exit 1`
 }
 
 // A rollback goes on in another process, at the last message of the turn that
-// stays; so does a fork of it in another session.
+// stays, which the turn's end told; so does a fork of it in another session.
 func TestClaudeRollback(t *testing.T) {
 	said := func(uuid string) string {
 		return `< {"type":"assistant","uuid":"` + uuid + `","message":{"content":[{"type":"text","text":"x"}]}}` + "\n" + claudeDone
@@ -61,15 +61,17 @@ func TestClaudeRollback(t *testing.T) {
 		}
 		return events
 	}
-	play("attempt:1", "one")
+	if events := play("attempt:1", "one"); events[2] != (orch.HeadChanged{NativeThreadID: thread, NativeTurnID: "turn:attempt:1", Head: "h1"}) {
+		t.Errorf("got %+v, want the turn's last message before its end", events)
+	}
 	play("attempt:2", "two")
 	if _, err := s.Rollback(ctx, thread, "", 2); err == nil {
 		t.Error("a rollback to before the first turn was done")
 	}
 	if _, err := s.Rollback(ctx, thread, "turn:attempt:7", 2); err == nil {
-		t.Error("a rollback to an unknown turn was done")
+		t.Error("a rollback to a turn without a message was done")
 	}
-	native := must[orch.NativeThread](t)(s.Rollback(ctx, thread, "turn:attempt:1", 1))
+	native := must[orch.NativeThread](t)(s.Rollback(ctx, thread, "h1", 1))
 	if native.ID != thread || native.Head != "h1" {
 		t.Errorf("got %+v, want the thread at h1", native)
 	}
@@ -77,7 +79,7 @@ func TestClaudeRollback(t *testing.T) {
 		t.Errorf("got %+v, want the head gone with the next turn", events[1])
 	}
 	other := must[orch.AgentSession](t)(s.agent.Open(ctx, orch.SessionConfig{})).(*claudeSession)
-	fork, err := other.ForkThread(ctx, thread, "turn:attempt:3", orch.ThreadOptions{Model: "m", AttemptID: "attempt:9"})
+	fork, err := other.ForkThread(ctx, thread, "h3", orch.ThreadOptions{Model: "m", AttemptID: "attempt:9"})
 	if err != nil || fork.ID != claudeID("session", "attempt:9") {
 		t.Errorf("got %+v, %v, want the fork", fork, err)
 	}

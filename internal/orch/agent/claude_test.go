@@ -120,6 +120,7 @@ func TestClaudeTurn(t *testing.T) {
 	want := claudeEvents(
 		orch.ProviderItem{NativeID: "a", Type: "reasoning", Status: "completed", Text: "hm"}, command, listed,
 		orch.ProviderItem{NativeID: "b", Type: "assistant_message", Status: "completed", Text: "two files"}, write, lost,
+		orch.HeadChanged{NativeThreadID: claudeID("session", "attempt:1"), NativeTurnID: "turn:attempt:1", Head: "b"},
 		orch.TurnEnded{Status: "completed"},
 	)
 	var got []orch.ProviderEvent
@@ -181,6 +182,7 @@ func TestClaudeSteer(t *testing.T) {
 	if err := s.Steer(ctx, "", "turn:attempt:1", claudeTurnInput("attempt:1", "stop")); err != nil {
 		t.Fatal(err)
 	}
+	<-s.Events() // where it ended
 	if e, ok := (<-s.Events()).(orch.TurnEnded); !ok || e.Status != "completed" {
 		t.Errorf("got %+v, want the turn completed", e)
 	}

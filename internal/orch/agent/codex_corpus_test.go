@@ -12,14 +12,16 @@ import (
 	"github.com/replaypeer/replaypeer/internal/orch"
 )
 
-// corpusFiles lists recorded traffic of the real server beside the
-// repository, or of the folder in TRANSCRIPT_CORPUS.
-func corpusFiles(tb testing.TB) []string {
+func corpusFiles(tb testing.TB) []string { return corpusOf(tb, "codex") }
+
+// corpusOf lists recorded traffic of a real provider beside the repository, or
+// of the folder in TRANSCRIPT_CORPUS.
+func corpusOf(tb testing.TB, provider string) []string {
 	dir := os.Getenv("TRANSCRIPT_CORPUS")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "..", "shared", "corpus")
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*", "codex.ndjson"))
+	files, err := filepath.Glob(filepath.Join(dir, "*", provider+".ndjson"))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -376,6 +376,13 @@ func (r *rpc) remarks() (refused *rpcError, garbage string) {
 	return r.st.refused, r.st.garbage
 }
 
+// reason returns why the conversation is over; nil while it is on.
+func (r *rpc) reason() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.st.err
+}
+
 func (r *rpc) traceFrame(outbound bool, wire []byte) {
 	if r.trace == nil {
 		return

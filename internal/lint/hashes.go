@@ -1,0 +1,60 @@
+package lint
+
+// hashes is a set of checksums, made for many: two words of memory each, no
+// pointers. It forgets all when it has grown to mostSeen.
+type hashes struct {
+	slots []uint64 // open addressing; 0 is free
+	n     int
+}
+
+// add puts a checksum in and says whether it was new.
+func (s *hashes) add(h uint64) bool {
+	h = max(h, 1)
+	if 2*s.n >= len(s.slots) {
+		s.grow()
+	}
+	if !s.put(h) {
+		return false
+	}
+	s.n++
+	return true
+}
+
+func (s *hashes) has(h uint64) bool {
+	h = max(h, 1)
+	mask := uint64(len(s.slots) - 1)
+	for i := h & mask; len(s.slots) > 0 && s.slots[i] != 0; i = (i + 1) & mask {
+		if s.slots[i] == h {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *hashes) put(h uint64) bool {
+	mask := uint64(len(s.slots) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		switch s.slots[i] {
+		case 0:
+			s.slots[i] = h
+			return true
+		case h:
+			return false
+		}
+	}
+}
+
+func (s *hashes) grow() {
+	if s.n >= mostSeen {
+		clear(s.slots)
+		s.n = 0
+		return
+	}
+	old := s.slots
+	s.slots = make([]uint64, max(256, 2*len(old)))
+	for _, h := range old {
+		if h != 0 {
+			s.put(h)
+		}
+	}
+}

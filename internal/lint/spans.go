@@ -1,0 +1,89 @@
+package lint
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/replaypeer/replaypeer/pkg/envelope"
+	"github.com/replaypeer/replaypeer/pkg/flavors"
+)
+
+// layout is all places that rules look at in the frames of a protocol, found
+// in one walk per frame.
+type layout struct {
+	flavor  *flavors.Flavor
+	all     []flavors.Place
+	begins  [groups + 1]int // of each group in all
+	matcher *flavors.Matcher
+}
+
+// group is what a rule wants places for.
+type group int
+
+const (
+	volatile   group = iota // values that differ in every recording
+	births                  // where threads are introduced
+	children                // where a thread is named that must be
+	references              // what the client names
+	streams                 // pieces of the flavor's streams, in their order
+	groups
+)
+
+// layouts keeps layouts, which are the dearer the shorter a file is.
+var layouts sync.Map // *flavors.Flavor to *sync.Pool of *layout
+
+func takeLayout(f *flavors.Flavor) *layout {
+	pool, _ := layouts.LoadOrStore(f, &sync.Pool{New: func() any { return newLayout(f) }})
+	return pool.(*sync.Pool).Get().(*layout)
+}
+
+// release lets another file have the layout. The last step's spans are gone.
+func (p *layout) release() {
+	if pool, ok := layouts.Load(p.flavor); ok {
+		pool.(*sync.Pool).Put(p)
+	}
+}
+
+func newLayout(f *flavors.Flavor) *layout {
+	p := &layout{flavor: f}
+	family := families[f.Protocol]
+	var pieces []flavors.Place
+	for _, s := range f.Streams {
+		pieces = append(pieces, s.Place())
+	}
+	for g, list := range [groups][]flavors.Place{f.Volatile, family.births, family.children, f.References, pieces} {
+		p.all = append(p.all, list...)
+		p.begins[g+1] = len(p.all)
+	}
+	p.matcher = flavors.NewMatcher(p.all...)
+	return p
+}
+
+// each calls fn with where the places of a group stand in the frame, in order.
+func (s *step) each(g group, fn func(p flavors.Place, from, to int)) {
+	for _, at := range s.spans {
+		if at.Place >= s.places.begins[g] && at.Place < s.places.begins[g+1] {
+			fn(s.places.all[at.Place], at.From, at.To)
+		}
+	}
+}
+
+// eachText calls fn with the strings among them and the path of their place.
+func (s *step) eachText(g group, fn func(text, path string)) {
+	s.each(g, func(p flavors.Place, from, to int) {
+		if s.raw[from] == '"' {
+			fn(envelope.Unquote(s.raw[from:to]), strings.TrimPrefix(p.Path, "**."))
+		}
+	})
+}
+
+// eachStream calls fn with the pieces of streams in the frame.
+func (s *step) eachStream(fn func(p *flavors.Stream, from, to int)) {
+	for _, at := range s.spans {
+		if i := at.Place - s.places.begins[streams]; i >= 0 && i < len(s.places.flavor.Streams) {
+			if p := &s.places.flavor.Streams[i]; p.Fits(*s.frame) {
+				fn(p, at.From, at.To)
+			}
+		}
+	}
+}

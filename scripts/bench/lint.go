@@ -1,0 +1,156 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/zricethezav/gitleaks/v8/detect"
+)
+
+// lint measures transcript-lint over a corpus it makes: without the rules about
+// secrets, with them, and gitleaks alone over a part of the same bytes.
+func (b *bench) lint(size, sample int64) {
+	sources, err := filepath.Glob(filepath.Join("transcripts", "*", "*.ndjson"))
+	if err != nil || len(sources) == 0 {
+		fail(errors.Join(err, errors.New("no transcripts here to make a corpus of")))
+	}
+	dir := filepath.Join(b.dir, "corpus")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		fail(err)
+	}
+	files, planted, err := corpus(dir, sources, size)
+	if err != nil {
+		fail(err)
+	}
+	total := bytesOf(files)
+	fmt.Printf("lint: a corpus of %d MB in %d files, made of %d transcripts, strings distinct in every copy, %d secrets planted\n",
+		total/1e6, len(files), len(sources), len(planted))
+
+	plain := measure(b.linter, append([]string{"check", "--format", "json", "--max-age", "off", "--disable", "TL046", "--disable", "TL047"}, files...)...)
+	fmt.Printf("lint, without the secret rules: %s per core, peak resident %d MiB (target ≥ 100 MB/s)\n", plain.rate(total), plain.peak>>10)
+	whole := measure(b.linter, append([]string{"check", "--format", "json", "--max-age", "off"}, files...)...)
+
+	part := files[:1]
+	for i := range files {
+		if bytesOf(files[:i+1]) <= sample {
+			part = files[:i+1]
+		}
+	}
+	theirs := measure(b.self, append([]string{"gitleaks"}, part...)...)
+	size = bytesOf(part)
+	fmt.Printf("lint, with the secret rules: %s per core, peak resident %d MiB; gitleaks alone: %s, over %d MB of the same files, peak %d MiB; %.1f times as fast (target ≥ 3)\n",
+		whole.rate(total), whole.peak>>10, theirs.rate(size), size/1e6, theirs.peak>>10,
+		theirs.cpu.Seconds()/float64(size)/(whole.cpu.Seconds()/float64(total)))
+	compare(planted, whole.out, theirs.out, part)
+}
+
+func bytesOf(files []string) (n int64) {
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			fail(err)
+		}
+		n += info.Size()
+	}
+	return n
+}
+
+// measured is what a process took: processor time, so that the figure is per
+// core however many it used and whatever else the machine did.
+type measured struct {
+	cpu  time.Duration
+	peak int64 // resident, in KiB
+	out  []byte
+}
+
+func (m measured) rate(n int64) string {
+	return fmt.Sprintf("%.1f MB/s", float64(n)/1e6/m.cpu.Seconds())
+}
+
+func measure(name string, args ...string) measured {
+	cmd := exec.Command(name, args...)
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, os.Stderr
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 3) { // 3: there are findings
+		fail(fmt.Errorf("%s: %w", name, err))
+	}
+	s := cmd.ProcessState
+	return measured{s.UserTime() + s.SystemTime(), s.SysUsage().(*syscall.Rusage).Maxrss, out.Bytes()}
+}
+
+// gitleaks is the plain scanner, as a process of its own: a secret a line, as
+// FILE TAB RULE TAB SECRET. It reads files in the pieces it reads them in by itself.
+func gitleaks(files []string) {
+	d, err := detect.NewDetectorDefaultConfig()
+	if err != nil {
+		fail(err)
+	}
+	for _, file := range files {
+		f, err := os.Open(file)
+		if err != nil {
+			fail(err)
+		}
+		found, err := d.DetectReader(f, 100)
+		f.Close()
+		if err != nil {
+			fail(err)
+		}
+		for _, x := range found {
+			fmt.Printf("%s\t%s\t%s\n", file, x.RuleID, strings.NewReplacer("\n", " ", "\t", " ").Replace(x.Secret))
+		}
+	}
+}
+
+// compare wants every planted secret found, by us in all files and by gitleaks
+// in its part, and nothing that gitleaks alone has found.
+func compare(planted []string, ours, theirs []byte, part []string) {
+	told := map[string]bool{} // by checksum, which is all that findings tell
+	findings := 0
+	for line := range bytes.Lines(ours) {
+		var f struct{ Rule, File, Message string }
+		if json.Unmarshal(line, &f) == nil && (f.Rule == "TL046" || f.Rule == "TL047") {
+			if _, sum, ok := strings.Cut(f.Message, "sha256 "); ok {
+				told[strings.TrimSuffix(sum, ")")] = true
+			}
+			if slices.Contains(part, f.File) {
+				findings++
+			}
+		}
+	}
+	known := func(secret string) bool {
+		sum := sha256.Sum256([]byte(secret))
+		return told[hex.EncodeToString(sum[:4])]
+	}
+	missed := 0
+	for _, secret := range planted {
+		if !known(secret) {
+			missed++
+		}
+	}
+	all, more := 0, map[string]int{}
+	for line := range strings.Lines(string(theirs)) {
+		field := strings.SplitN(strings.TrimSpace(line), "\t", 3)
+		all++
+		if len(field) < 3 || !known(field[2]) {
+			more[field[1]]++
+		}
+	}
+	fmt.Printf("lint, findings: %d of %d planted secrets missed; in the files of gitleaks: ours %d, gitleaks %d, of gitleaks alone %v (target: none)\n",
+		missed, len(planted), findings, all, more)
+	if missed > 0 || len(more) > 0 {
+		fail(errors.New("lint: secrets were missed"))
+	}
+}
