@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command bench measures replay-peer against a bare Go child that echoes
 // lines, and the recorder's tap around that child, and transcript-lint against
 // gitleaks, in one run, and prints the ratios. It makes its own transcripts.
