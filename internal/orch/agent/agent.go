@@ -7,6 +7,7 @@
 //	events.go   the unbounded queue behind AgentSession.Events
 //	codex*.go   codex app-server
 //	claude*.go  claude, in stream-json and its control protocol
+//	opencode*.go  opencode serve, over HTTP and server-sent events
 //
 // An adapter's frames depend on nothing but what it was asked to do and what
 // the provider said before: no clock, no randomness. That is what lets a
@@ -30,6 +31,9 @@ var providers = []struct {
 	}},
 	{"claude", func(command, env []string) orch.Agent {
 		return NewClaude(ClaudeConfig{Command: command, Env: env})
+	}},
+	{"opencode", func(command, env []string) orch.Agent {
+		return NewOpenCode(OpenCodeConfig{Command: command, Env: env})
 	}},
 }
 
