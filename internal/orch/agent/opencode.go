@@ -103,6 +103,8 @@ func (s *openCodeAgentSession) call(ctx context.Context, path string, in any) (g
 }
 
 func (s *openCodeAgentSession) StartThread(ctx context.Context, t orch.ThreadOptions) (orch.NativeThread, error) {
+	s.calls.Lock()
+	defer s.calls.Unlock()
 	body := openCodeSession{Title: "orchestrated", Permission: openCodeRules(t.RuntimeMode, t.InteractionMode)}
 	thread, err := s.openThread(ctx, "/session", body)
 	if err == nil {

@@ -54,7 +54,7 @@ func (c *openCodeFacts) task(t *openCodeTurn, id string, state gjson.Result) {
 	case s.turn != nil: // it ends with that
 	case status == "completed":
 		c.childOver(s, "completed", state.Get("output").String())
-	case status == "error" && (t.interrupting || t.aborted):
+	case status == "error" && t.stopping():
 		c.childOver(s, "interrupted", "")
 	case status == "error":
 		c.childOver(s, "failed", state.Get("error").String())

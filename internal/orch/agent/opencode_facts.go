@@ -17,8 +17,10 @@ import (
 // The server names no turns. A turn here begins with a prompt of ours (or, in
 // a subagent's session, with the message it is given), takes in the prompts
 // that are queued at it, and ends when the session is idle and nothing is left
-// to answer. Idle alone ends nothing: an abort makes a session idle twice, and
-// the second time may come when the next turn has begun.
+// to answer. Idle alone ends nothing. An abort makes a session idle at once,
+// while the tools still wind down; once they have, the message they belong to
+// is complete, and the session is idle for a second time, which may be when
+// the next turn has begun. The answer to the abort comes anywhere in between.
 //
 // A session is ours (created, resumed or copied here), a named child, or not
 // named yet: a child speaks before the tool call that it belongs to names it.
@@ -52,6 +54,8 @@ type openCodeTurn struct {
 	waiting      []string      // prompts whose message was not seen yet
 	user         string        // the newest message of the user
 	answered     string        // the message of the user that was answered last
+	writing      string        // the newest message of the assistant, while not complete
+	idle         bool          // the session is, although the turn goes on
 	working      chan struct{} // closed when the server has begun, and at the end
 	works        bool          // working is closed
 	interrupting bool
@@ -249,7 +253,7 @@ func (c *openCodeFacts) message(info gjson.Result) {
 		t = s.turn
 		s.messages[id] = t
 		if t != nil {
-			t.aborted, t.failure = false, ""
+			t.aborted, t.failure, t.writing = false, "", id
 		}
 	}
 	if t == nil || t.status != "" {
@@ -260,6 +264,12 @@ func (c *openCodeFacts) message(info gjson.Result) {
 	}
 	if info.Get("time.completed").Exists() {
 		t.answered = strings.Clone(info.Get("parentID").Str)
+		if t.writing == id {
+			t.writing = ""
+		}
+		if t.idle && t.stopping() {
+			c.end(t)
+		}
 	}
 }
 
@@ -290,22 +300,30 @@ func (t *openCodeTurn) begun() {
 // status takes what a session does.
 func (c *openCodeFacts) status(s *openCodeFactsSession, status string) {
 	t := s.turn
+	if t == nil {
+		return
+	}
+	t.idle = status == "idle"
 	switch {
-	case t == nil:
-	case status == "idle":
-		if t.over() {
-			c.end(t)
-		}
-	case t.user != "": // busy, or between two tries
+	case t.idle && t.over():
+		c.end(t)
+	case !t.idle && t.user != "": // busy, or between two tries
 		t.begun()
 	}
 }
 
-// over tells whether a turn of an idle session has ended: it broke off, or
-// every prompt has its answer.
+func (t *openCodeTurn) stopping() bool { return t.aborted || t.interrupting }
+
+// over tells whether a turn of an idle session has ended: it was stopped and
+// writes no more, or it broke off, or every prompt has its answer.
 func (t *openCodeTurn) over() bool {
-	return t.aborted || t.failure != "" || t.interrupting ||
-		len(t.waiting) == 0 && t.user != "" && t.answered == t.user
+	switch {
+	case t.stopping():
+		return t.writing == ""
+	case t.failure != "":
+		return true
+	}
+	return len(t.waiting) == 0 && t.user != "" && t.answered == t.user
 }
 
 // end ends a turn: first the items and questions that the server left open,
@@ -315,7 +333,7 @@ func (c *openCodeFacts) end(t *openCodeTurn) {
 	s := t.session
 	reason := ""
 	switch {
-	case t.aborted || t.interrupting:
+	case t.stopping():
 		t.status = "interrupted"
 	case t.failure != "":
 		t.status, reason = "failed", t.failure

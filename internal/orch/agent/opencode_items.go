@@ -100,21 +100,23 @@ func (c *openCodeFacts) tool(t *openCodeTurn, id string, p gjson.Result) {
 	}
 	item := t.item(id, func() orch.ProviderItem { return orch.ProviderItem{} })
 	item.call = strings.Clone(p.Get("callID").Str)
-	declined := item.declined
+	item.last = openCodeToolItem(name, state)
+	item.last.NativeID, item.last.Status = id, "running"
 	status := state.Get("status").Str
 	if status == "pending" {
-		item.last = withID(openCodeToolItem(name, state), id, "running")
 		return
 	}
-	item.last = withID(openCodeToolItem(name, state), id, "running")
-	switch {
-	case status == "completed":
+	switch status {
+	case "completed":
 		item.last.Status, item.last.Text = "completed", strings.Clone(state.Get("output").String())
-	case status == "error":
+		if exit := state.Get("metadata.exit"); t.stopping() && exit.Exists() && exit.Type == gjson.Null {
+			item.last.Status = "interrupted" // a command that was killed
+		}
+	case "error":
 		item.last.Status, item.last.Text = "failed", strings.Clone(state.Get("error").String())
-		if declined {
+		if item.declined {
 			item.last.Status = "cancelled"
-		} else if t.interrupting || t.aborted {
+		} else if t.stopping() {
 			item.last.Status = "interrupted"
 		}
 	}
@@ -122,11 +124,6 @@ func (c *openCodeFacts) tool(t *openCodeTurn, id string, p gjson.Result) {
 		t.drop(item)
 	}
 	c.emitItem(t, item)
-}
-
-func withID(item orch.ProviderItem, id, status string) orch.ProviderItem {
-	item.NativeID, item.Status = id, status
-	return item
 }
 
 // openCodeToolItem says how a tool is seen.

@@ -156,7 +156,11 @@ func (s *openCodeServer) connect(ctx context.Context, address <-chan string) (*h
 	life, cancel := context.WithCancel(context.Background())
 	s.wg.Go(func() {
 		defer cancel()
-		<-s.gone
+		<-s.proc.Done()
+		select {
+		case <-s.gone:
+		case <-time.After(drainLimit): // only another process can hold the connection that long
+		}
 	})
 	stop := context.AfterFunc(ctx, cancel) // ctx bounds the opening only
 	res, err := s.send(life, http.MethodGet, "/event", nil)
