@@ -16,15 +16,27 @@ timeout 60 npm view @openai/codex@0.171.0 version >/dev/null 2>&1 || not_run "th
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/replaypeer-live.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
+# instances_of SCENARIO PROVIDER lists the other instances that a scenario goes
+# to when the provider plays it, as NAME=PROVIDER.
+instances_of() {
+	awk -v wanted="$2:" '
+		/^[^ ]/ { inside = $1 == "providers:" }
+		inside && /^  [^ ]/ { provider = $1 }
+		inside && provider == wanted && /^      [^ ]/ && match($0, /provider: [a-z-]+/) {
+			name = $1; sub(/:$/, "", name); print name "=" substr($0, RSTART + 10, RLENGTH - 10)
+		}' "transcripts/$1/scenario.yaml" | paste -sd ' ' -
+}
+
 for scenario in transcripts/*/scenario.yaml; do
 	name=$(basename "$(dirname "$scenario")")
 	for transcript in "transcripts/$name"/*.ndjson; do
 		provider=$(basename "$transcript" .ndjson)
 		[ -f "scripts/providers/$provider.sh" ] || continue
+		grep -q "^  $provider:" "$scenario" || continue # an instance: recorded with its main one
 		grep -q '"source":"scripted-model"' "$transcript" || continue
 		mkdir -p "$dir/transcripts/$name"
 		cp "transcripts/$name/"*.yaml "$dir/transcripts/$name/"
-		scripts/record.sh "$provider" "$name" "$dir/transcripts/$name/$provider.ndjson"
+		INSTANCES=$(instances_of "$name" "$provider") scripts/record.sh "$provider" "$name" "$dir/transcripts/$name/$provider.ndjson"
 	done
 done
 go run ./cmd/transcript-lint check "$dir/transcripts"

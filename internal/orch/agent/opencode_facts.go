@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"errors"
-	"slices"
 	"strings"
 	"sync"
 
@@ -17,10 +15,11 @@ import (
 // The server names no turns. A turn here begins with a prompt of ours (or, in
 // a subagent's session, with the message it is given), takes in the prompts
 // that are queued at it, and ends when the session is idle and nothing is left
-// to answer. Idle alone ends nothing. An abort makes a session idle at once,
-// while the tools still wind down; once they have, the message they belong to
-// is complete, and the session is idle for a second time, which may be when
-// the next turn has begun. The answer to the abort comes anywhere in between.
+// to answer. Idle alone ends nothing. An abort or an error makes a session idle
+// at once, while the tools still wind down; once they have, the message that
+// they belong to is complete, and the session is idle for a second time, which
+// may be when the next turn has begun. The answer to the abort comes anywhere
+// in between.
 //
 // A session is ours (created, resumed or copied here), a named child, or not
 // named yet: a child speaks before the tool call that it belongs to names it.
@@ -47,25 +46,6 @@ type openCodeFactsSession struct {
 	users    map[string]bool          // ids of messages of the user
 }
 
-// openCodeTurn is a turn that runs, or the last one that did.
-type openCodeTurn struct {
-	id           string
-	session      *openCodeFactsSession
-	waiting      []string      // prompts whose message was not seen yet
-	user         string        // the newest message of the user
-	answered     string        // the message of the user that was answered last
-	writing      string        // the newest message of the assistant, while not complete
-	idle         bool          // the session is, although the turn goes on
-	working      chan struct{} // closed when the server has begun, and at the end
-	works        bool          // working is closed
-	interrupting bool
-	aborted      bool
-	failure      string // why the newest answer broke off
-	status       string // once ended
-	items        []*openCodeItem
-	answer       string // last text of the assistant
-}
-
 func newOpenCodeFacts(push func(orch.ProviderEvent)) *openCodeFacts {
 	return &openCodeFacts{push: push, sessions: map[string]*openCodeFactsSession{}, turns: map[string]*openCodeTurn{}}
 }
@@ -75,82 +55,6 @@ func (c *openCodeFacts) own(sessionID string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.name(c.session(sessionID))
-}
-
-// begin starts a turn with a prompt, whose text is to be called part.
-func (c *openCodeFacts) begin(sessionID, turnID, part, mode string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := c.session(sessionID)
-	if s.turn != nil {
-		return errors.New("opencode: a turn is running")
-	}
-	c.mode = mode
-	c.start(s, turnID).waiting = []string{part}
-	return nil
-}
-
-func (c *openCodeFacts) start(s *openCodeFactsSession, turnID string) *openCodeTurn {
-	t := &openCodeTurn{id: turnID, session: s, working: make(chan struct{})}
-	s.turn, c.turns[turnID] = t, t
-	c.childRuns(s)
-	c.emit(s, orch.TurnStarted{NativeThreadID: s.id, NativeTurnID: t.id})
-	return t
-}
-
-// forget drops a turn whose prompt was refused.
-func (c *openCodeFacts) forget(turnID string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := c.turns[turnID]; t != nil {
-		t.session.turn = nil
-		delete(c.turns, turnID)
-		t.begun()
-	}
-}
-
-// steer gives a turn another prompt; false when it does not run.
-func (c *openCodeFacts) steer(turnID, part string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := c.turns[turnID]
-	if t == nil {
-		return false
-	}
-	t.waiting = append(t.waiting, part)
-	return true
-}
-
-// unsteer takes a prompt back that was refused.
-func (c *openCodeFacts) unsteer(turnID, part string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := c.turns[turnID]; t != nil {
-		t.seen(part)
-	}
-}
-
-// working returns what is closed once the server works on a turn, or it is
-// over; nil when the turn does not run.
-func (c *openCodeFacts) working(turnID string) <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t := c.turns[turnID]; t != nil {
-		return t.working
-	}
-	return nil
-}
-
-// interrupting notes that a turn is about to be aborted: its end may come
-// before the answer. nil when it does not run.
-func (c *openCodeFacts) interrupting(turnID string) *openCodeTurn {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := c.turns[turnID]
-	if t != nil {
-		t.interrupting = true
-	}
-	return t
 }
 
 // event takes one of the server's events; unknown ones mean nothing here. It
@@ -183,6 +87,9 @@ func (c *openCodeFacts) event(e gjson.Result) (granted string) {
 	case "session.error":
 		if t := c.session(p.Get("sessionID").Str).turn; t != nil {
 			t.broken(p.Get("error"))
+			if t.user == "" && t.failure != "" { // the prompt was not taken up: nothing follows
+				c.end(t)
+			}
 		}
 	case "permission.asked":
 		return c.permissionAsked(p)
@@ -267,84 +174,8 @@ func (c *openCodeFacts) message(info gjson.Result) {
 		if t.writing == id {
 			t.writing = ""
 		}
-		if t.idle && t.stopping() {
+		if t.idle && t.broke() {
 			c.end(t)
 		}
 	}
-}
-
-// broken notes why an answer broke off.
-func (t *openCodeTurn) broken(failure gjson.Result) {
-	if failure.Get("name").Str == "MessageAbortedError" {
-		t.aborted = true
-		return
-	}
-	t.failure = firstText(failure.Get("data.message").String(), failure.Get("name").String(), "the provider gave no reason")
-}
-
-// seen notes that a prompt has become a message.
-func (t *openCodeTurn) seen(part string) {
-	if i := slices.Index(t.waiting, part); i >= 0 {
-		t.waiting = slices.Delete(t.waiting, i, i+1)
-	}
-}
-
-// begun lets those go on who wait for the server to work on the turn.
-func (t *openCodeTurn) begun() {
-	if !t.works {
-		t.works = true
-		close(t.working)
-	}
-}
-
-// status takes what a session does.
-func (c *openCodeFacts) status(s *openCodeFactsSession, status string) {
-	t := s.turn
-	if t == nil {
-		return
-	}
-	t.idle = status == "idle"
-	switch {
-	case t.idle && t.over():
-		c.end(t)
-	case !t.idle && t.user != "": // busy, or between two tries
-		t.begun()
-	}
-}
-
-func (t *openCodeTurn) stopping() bool { return t.aborted || t.interrupting }
-
-// over tells whether a turn of an idle session has ended: it was stopped and
-// writes no more, or it broke off, or every prompt has its answer.
-func (t *openCodeTurn) over() bool {
-	switch {
-	case t.stopping():
-		return t.writing == ""
-	case t.failure != "":
-		return true
-	}
-	return len(t.waiting) == 0 && t.user != "" && t.answered == t.user
-}
-
-// end ends a turn: first the items and questions that the server left open,
-// then the turn, then the subagent that it was a turn of. A turn that
-// completed while it was being aborted counts as interrupted.
-func (c *openCodeFacts) end(t *openCodeTurn) {
-	s := t.session
-	reason := ""
-	switch {
-	case t.stopping():
-		t.status = "interrupted"
-	case t.failure != "":
-		t.status, reason = "failed", t.failure
-	default:
-		t.status = "completed"
-	}
-	s.turn, s.last = nil, t
-	delete(c.turns, t.id)
-	t.begun()
-	c.closeItems(t)
-	c.closeRequests(t)
-	c.emit(s, orch.TurnEnded{NativeThreadID: s.id, NativeTurnID: t.id, Status: t.status, Error: reason})
-	c.childEnded(t)
 }
