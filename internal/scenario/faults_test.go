@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // fault is one way to break the orchestrator from outside of it, and the
-// scenario that must notice.
+// scenario that must notice, played with codex or SCENARIO/PROVIDER.
 type fault struct {
 	name, scenario string
 	faults         func() *faults
@@ -41,6 +42,20 @@ var faultList = []fault{
 			if t, ok := e.(orch.TurnEnded); ok && t.NativeThreadID != s.first().NativeThreadID {
 				s.end(s.first(), "completed")
 			}
+		}})
+	}},
+	{"a child's idle session closes the run", "child_idle_is_not_root_idle/opencode", func() *faults {
+		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
+			emit(e)
+			if t, ok := e.(orch.TurnEnded); ok && t.NativeThreadID != s.first().NativeThreadID {
+				s.end(s.first(), "completed")
+			}
+		}})
+	}},
+	{"an abort closes the run that still winds down", "abort_answer_after_idle/opencode", func() *faults {
+		return agentFault(hooks{interrupt: func(s *faultySession, ctx context.Context, thread, turn string) error {
+			s.end(orch.TurnStarted{NativeThreadID: thread, NativeTurnID: turn}, "interrupted")
+			return s.AgentSession.Interrupt(ctx, thread, turn)
 		}})
 	}},
 	{"a child's work goes to the parent", "subagent", func() *faults {
@@ -249,14 +264,15 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(t *testing.T, name string, f *faults) *Result {
+	run := func(t *testing.T, scenario string, f *faults) *Result {
+		name, provider, _ := strings.Cut(scenario, "/")
 		sc, err := Load("../../transcripts/"+name, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sc.Timeout = Duration(2 * time.Second)
 		cfg := Config{Peer: self, Env: os.Environ(), Temp: t.TempDir(), faults: f}
-		return Run(t.Context(), cfg, sc, "codex")
+		return Run(t.Context(), cfg, sc, cmp.Or(provider, "codex"))
 	}
 	table := make([]string, len(faultList))
 	t.Cleanup(func() { t.Log("\n" + strings.Join(table, "\n")) })
