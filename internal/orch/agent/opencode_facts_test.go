@@ -167,7 +167,12 @@ func TestOpenCodeQueuedPrompt(t *testing.T) {
 		t.Fatalf("it ended early: %q", r.said)
 	}
 	r.feed(ocComplete("S", "a2", "u2"), ocUser("S", "u1"), ocStatus("S", "idle"))
-	if want := []string{"S t completed"}; !cmp.Equal(want, r.said) {
+	r.begin("S", "v", "p4", "full-access")
+	r.feed(asked("S", "u4", "p4", "a4")...)
+	r.steer("v", "p5")
+	r.feed(ocComplete("S", "a4", "u4"), ocStatus("S", "idle"))
+	r.unsteer("v", "p5") // the server refused it
+	if want := []string{"S t completed", "S v started", "S v completed"}; !cmp.Equal(want, r.said) {
 		t.Errorf("got %q, want %q", r.said, want)
 	}
 }

@@ -78,6 +78,9 @@ func (c *openCodeFacts) unsteer(turnID, part string) {
 	defer c.mu.Unlock()
 	if t := c.turns[turnID]; t != nil {
 		t.seen(part)
+		if t.idle && t.over() { // it only waited for this
+			c.end(t)
+		}
 	}
 }
 
