@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
@@ -87,7 +88,16 @@ func (r *runner) mergeBack(ctx context.Context, m *MergeBack) error {
 	return err
 }
 
+// detach also waits until the end of the sessions is stored: another thread's
+// next command would come before it or after it.
 func (r *runner) detach(ctx context.Context) error {
 	id := r.newCommand("detach")
-	return r.settled(ctx, id, "", orch.DetachSession{CommandID: id, ThreadID: r.thread})
+	if err := r.settled(ctx, id, "", orch.DetachSession{CommandID: id, ThreadID: r.thread}); err != nil {
+		return err
+	}
+	return r.awaitThread(ctx, 0, "", "the end of the provider session", func(p *orch.Projection) bool {
+		return !slices.ContainsFunc(p.ProviderSessions, func(s orch.ProviderSession) bool {
+			return s.Status != "stopped" && s.Status != "error"
+		})
+	})
 }
