@@ -43,7 +43,7 @@ type openCodeFactsSession struct {
 	turn     *openCodeTurn            // that runs, or nil
 	last     *openCodeTurn            // that ended last, or nil
 	messages map[string]*openCodeTurn // by message id; nil for those of no turn
-	users    map[string]bool          // ids of messages of the user
+	silent   map[string]bool          // ids of messages that make no items: the user's, and summaries
 }
 
 func newOpenCodeFacts(push func(orch.ProviderEvent)) *openCodeFacts {
@@ -73,7 +73,7 @@ func (c *openCodeFacts) event(e gjson.Result) (granted string) {
 	case "message.removed":
 		s := c.session(p.Get("sessionID").Str)
 		delete(s.messages, p.Get("messageID").Str)
-		delete(s.users, p.Get("messageID").Str)
+		delete(s.silent, p.Get("messageID").Str)
 	case "message.part.updated":
 		c.part(p.Get("part"))
 	case "message.part.delta":
@@ -115,7 +115,7 @@ func (c *openCodeFacts) emit(s *openCodeFactsSession, e orch.ProviderEvent) {
 func (c *openCodeFacts) session(id string) *openCodeFactsSession {
 	s := c.sessions[id]
 	if s == nil {
-		s = &openCodeFactsSession{id: strings.Clone(id), messages: map[string]*openCodeTurn{}, users: map[string]bool{}}
+		s = &openCodeFactsSession{id: strings.Clone(id), messages: map[string]*openCodeTurn{}, silent: map[string]bool{}}
 		c.sessions[s.id] = s
 	}
 	return s
@@ -138,7 +138,7 @@ func (c *openCodeFacts) name(s *openCodeFactsSession) {
 //	{"id":"msg_1","sessionID":"ses_1","role":"user"}
 //	{"id":"msg_2","sessionID":"ses_1","role":"assistant","parentID":"msg_1","time":{"completed":1}}
 //
-// The server tells of a user's message again when its turn is over.
+// The server tells of a user's message again when its turn is over. Ids ascend.
 func (c *openCodeFacts) message(info gjson.Result) {
 	s := c.session(info.Get("sessionID").Str)
 	id := strings.Clone(info.Get("id").Str)
@@ -150,8 +150,8 @@ func (c *openCodeFacts) message(info gjson.Result) {
 		if s.turn == nil && s.isChild() {
 			c.start(s, "turn:"+id)
 		}
-		s.messages[id], s.users[id] = s.turn, true
-		if s.turn != nil {
+		s.messages[id], s.silent[id] = s.turn, true
+		if s.turn != nil && id > s.turn.user {
 			s.turn.user = id
 		}
 		return
@@ -159,6 +159,7 @@ func (c *openCodeFacts) message(info gjson.Result) {
 	if !known {
 		t = s.turn
 		s.messages[id] = t
+		s.silent[id] = info.Get("summary").Type == gjson.True
 		if t != nil {
 			t.aborted, t.failure, t.writing = false, "", id
 		}

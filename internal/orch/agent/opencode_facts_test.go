@@ -123,6 +123,7 @@ func TestOpenCodeEndOfTurn(t *testing.T) {
 			append(asked("S", "u2", "p2", "a2"), ocComplete("S", "a2", "u2"), idle)...), "completed"},
 		{"aborted by somebody else", append(asked("S", "u2", "p2", "a2"), ocAborted("S"), idle, ocComplete("S", "a2", "u2")), "interrupted"},
 		{"aborted, complete before it is idle", append(asked("S", "u2", "p2", "a2"), ocAborted("S"), ocComplete("S", "a2", "u2"), idle), "interrupted"},
+		{"an older message is told of again", append([]string{ocUser("S", "u2"), ocUser("S", "u0")}, append(answered, idle)...), "completed"},
 		{"another session is idle", append(answered, ocStatus("C", "idle"), idle), "completed"},
 	}
 	for _, test := range tests {
@@ -218,6 +219,8 @@ func TestOpenCodeItems(t *testing.T) {
 	r.feed(asked("S", "u1", "p1", "a1")...)
 	r.said = nil
 	r.feed(
+		ocMessage("S", "a0", `"role":"assistant","parentID":"u1","summary":true,"time":{"completed":1}`), ocTextPart("S", "a0", "s", "in short"),
+		ocPart("S", "u1", "k", `"type":"compaction","auto":true`),
 		ocPart("S", "a1", "r", `"type":"reasoning","text":"why","time":{"start":1,"end":2}`),
 		ocPart("S", "a1", "m", `"type":"text","text":"","time":{"start":1}`),
 		ocTool("S", "a1", "c", "bash", `"status":"pending","input":{}`),
@@ -245,6 +248,7 @@ func TestOpenCodeItems(t *testing.T) {
 		t.Errorf("refused twice: %v", left)
 	}
 	want := []string{
+		`S t k compaction completed|||`,
 		`S t r reasoning completed||why|`,
 		`S t c command_execution running|ls||{"command":"","exitCode":null}`,
 		`S t asks per_1 about "c": command "ls" {"permission":"bash","patterns":["ls"],"metadata":{"command":"ls"}}`,

@@ -32,13 +32,13 @@ func (c *openCodeFacts) part(p gjson.Result) {
 		return
 	}
 	id := strings.Clone(p.Get("id").Str)
-	if s.users[message] {
+	if s.silent[message] {
 		t.seen(id)
 	}
 	switch kind := p.Get("type").Str; {
 	case kind == "compaction":
 		c.emitItem(t, &openCodeItem{last: orch.ProviderItem{NativeID: id, Type: "compaction", Status: "completed"}})
-	case s.users[message]:
+	case s.silent[message]:
 	case kind == "text":
 		c.text(t, id, "assistant_message", p)
 	case kind == "reasoning":
