@@ -243,22 +243,35 @@ func (s *openCodeAgentSession) Steer(ctx context.Context, _, nativeTurnID string
 }
 
 // Interrupt aborts the turn once the server works on it: an abort that comes
-// before a prompt is taken up stops nothing. Questions outlive an abort, and
-// what is allowed then still runs; so they are refused.
+// before a prompt is taken up stops nothing. When ctx ends first the turn is
+// aborted all the same, later.
 func (s *openCodeAgentSession) Interrupt(ctx context.Context, nativeThreadID, nativeTurnID string) error {
-	s.calls.Lock()
-	defer s.calls.Unlock()
 	working := s.facts.working(nativeTurnID)
 	if working == nil {
 		return fmt.Errorf("interrupt: %w", orch.ErrTurnNotActive)
 	}
 	select {
 	case <-working:
+		return s.abort(ctx, nativeThreadID, nativeTurnID)
 	case <-s.server.gone:
 		return goneError{s.server.obit}
 	case <-ctx.Done():
+		s.server.wg.Go(func() {
+			select {
+			case <-working:
+				_ = s.abort(context.Background(), nativeThreadID, nativeTurnID) // nobody waits for it
+			case <-s.server.gone:
+			}
+		})
 		return ctx.Err()
 	}
+}
+
+// abort stops a turn. Questions outlive an abort, and what is allowed then
+// still runs; so they are refused.
+func (s *openCodeAgentSession) abort(ctx context.Context, nativeThreadID, nativeTurnID string) error {
+	s.calls.Lock()
+	defer s.calls.Unlock()
 	turn := s.facts.interrupting(nativeTurnID)
 	if turn == nil {
 		return fmt.Errorf("interrupt: %w", orch.ErrTurnNotActive)

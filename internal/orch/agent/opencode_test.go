@@ -238,6 +238,45 @@ func TestOpenCodeRollbackPoint(t *testing.T) {
 	<-session.events.done
 }
 
+// An interrupt waits until the server works on the turn, and if that takes too
+// long the turn is aborted all the same.
+func TestOpenCodeInterruptBeforeWork(t *testing.T) {
+	ctx := testContext(t)
+	s := &ocServer{t: t, stream: make(chan string), passed: make(chan struct{}), on: map[string]func(http.ResponseWriter){}}
+	session := must[*openCodeAgentSession](t)(s.open(ctx))
+	go session.events.discard()
+	aborted := make(chan struct{})
+	s.on["POST /session/S/abort"] = func(w http.ResponseWriter) {
+		io.WriteString(w, "true")
+		close(aborted)
+	}
+	session.facts.own("S")
+	if err := session.StartTurn(ctx, orch.TurnInput{NativeThreadID: "S", AttemptID: "A", MessageID: "M", Text: "do", Options: options}); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := session.Interrupt(short, "S", "turn:A"); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupt: %v", err)
+	}
+	s.tell(ocUser("S", "u"), ocTextPart("S", "u", openCodePart("turn:A", "M"), "do"))
+	select {
+	case <-aborted:
+		t.Error("aborted before the server worked on it")
+	default:
+	}
+	s.tell(ocStatus("S", "busy"))
+	select {
+	case <-aborted:
+	case <-ctx.Done():
+		t.Error("the turn was not aborted")
+	}
+	if err := session.Close(ctx); err != nil {
+		t.Error(err)
+	}
+	<-session.events.done
+}
+
 // A server that does not come up says why; one that goes in the middle fails
 // what waits for it.
 func TestOpenCodeProcessEnds(t *testing.T) {
