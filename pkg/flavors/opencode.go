@@ -196,9 +196,9 @@ func eventType(event json.RawMessage) (string, error) {
 	return "", errors.New("event without a type")
 }
 
-// labelOpenCode tells the events apart that begin and end the work of a
-// session: `session.status/idle`, and `message.updated/completed` for the
-// message of an assistant that has its end.
+// labelOpenCode tells the events apart that begin and end work:
+// `session.status/idle`, `message.updated/completed` for the message of an
+// assistant that has its end, `message.part.updated/running` for a tool call.
 func labelOpenCode(f Frame) string {
 	switch f.Method {
 	case "session.status":
@@ -208,6 +208,10 @@ func labelOpenCode(f Frame) string {
 	case "message.updated":
 		if gjson.GetBytes(f.Raw, "event.properties.info.time.completed").Exists() {
 			return f.Method + "/completed"
+		}
+	case "message.part.updated":
+		if status := gjson.GetBytes(f.Raw, "event.properties.part.state.status").Str; status != "" {
+			return f.Method + "/" + status
 		}
 	}
 	return f.Method

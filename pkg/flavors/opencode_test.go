@@ -197,6 +197,8 @@ func TestLabelOpenCode(t *testing.T) {
 		`{"type":"session.status","properties":{}}`:                                                                "session.status",
 		`{"type":"message.updated","properties":{"info":{"role":"assistant","time":{"created":1,"completed":2}}}}`: "message.updated/completed",
 		`{"type":"message.updated","properties":{"info":{"role":"assistant","time":{"created":1}}}}`:               "message.updated",
+		`{"type":"message.part.updated","properties":{"part":{"type":"tool","state":{"status":"running"}}}}`:       "message.part.updated/running",
+		`{"type":"message.part.updated","properties":{"part":{"type":"text"}}}`:                                    "message.part.updated",
 		`{"type":"session.idle","properties":{}}`:                                                                  "session.idle",
 	} {
 		f, err := OpenCode.Classify(envelope.In, json.RawMessage(`{"type":"sdk.event","event":`+event+`}`))
