@@ -21,7 +21,7 @@ failed=
 
 scripts/rerecord.sh "$dir" || failed="some scenarios were not recorded"
 # Whatever else is recorded, the orchestrator must complete these live.
-for pair in {simple,turn_interrupt}/{codex,claude,cursor} approval_request/{codex,claude}; do
+for pair in {simple,turn_interrupt}/{codex,claude,cursor,opencode} approval_request/{codex,claude,opencode}; do
 	grep -qF "\"scenario\":\"${pair%/*}\",\"provider\":\"${pair#*/}\",\"live\":\"passed\"" "$dir/live.ndjson" ||
 		failed="$pair was not completed with the real provider"
 done

@@ -128,7 +128,7 @@ func (r *runner) interrupt(ctx context.Context, i *Interrupt) error {
 	}
 	id := r.newCommand("interrupt")
 	_, err = r.dispatch(ctx, id, i.Refused, orch.InterruptRun{CommandID: id, ThreadID: r.thread, RunID: run, Reason: i.Reason})
-	if err != nil || i.Refused != "" {
+	if err != nil || i.Refused != "" || i.Await == "requested" {
 		return err
 	}
 	deadline, cancel := r.deadline(ctx, 0)

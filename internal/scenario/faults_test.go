@@ -46,6 +46,20 @@ var faultList = []fault{
 			}
 		}})
 	}},
+	{"a child's idle session closes the run", "child_idle_is_not_root_idle/opencode", func() *faults {
+		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
+			emit(e)
+			if t, ok := e.(orch.TurnEnded); ok && t.NativeThreadID != s.first().NativeThreadID {
+				s.end(s.first(), "completed")
+			}
+		}})
+	}},
+	{"an abort closes the run that still winds down", "abort_answer_after_idle/opencode", func() *faults {
+		return agentFault(hooks{interrupt: func(s *faultySession, ctx context.Context, thread, turn string) error {
+			s.end(orch.TurnStarted{NativeThreadID: thread, NativeTurnID: turn}, "interrupted")
+			return s.AgentSession.Interrupt(ctx, thread, turn)
+		}})
+	}},
 	{"a child's work goes to the parent", "subagent", func() *faults {
 		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
 			if i, ok := e.(orch.ItemUpdated); ok {

@@ -24,11 +24,13 @@ type AwaitSession struct {
 	Timeout Duration `json:"timeout"` // 0 means the scenario's
 }
 
-// Interrupt interrupts a run and waits for the provider's acknowledgement.
+// Interrupt interrupts a run and waits for the provider's acknowledgement,
+// unless a gate holds it.
 type Interrupt struct {
 	Run         int    `json:"run"`           // ordinal; 0 means the last
 	WaitForItem string `json:"wait_for_item"` // type of an item to wait for before; "" does not wait
 	Reason      string `json:"reason"`
+	Await       string `json:"await"`   // acknowledged or requested; "" means acknowledged
 	Refused     string `json:"refused"` // code of the refusal that is wanted; "" means none
 }
 

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/jonboulle/clockwork"
+
+	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
 // prepare makes everything the orchestrator stands on.
@@ -62,8 +64,12 @@ func (r *runner) liveCommand(in *instance) []string {
 	if record == "" {
 		return command
 	}
+	tap := "stdio"
+	if f, err := flavors.ByProvider(in.provider); err == nil && f.Transport == flavors.HTTP {
+		tap = "http"
+	}
 	return append([]string{
-		l.Recorder, "stdio", "--provider", in.provider, "--scenario", r.sc.Name, "-o", record,
+		l.Recorder, tap, "--provider", in.provider, "--scenario", r.sc.Name, "-o", record,
 		"--source", l.Source, "--workspace", r.workspace, "--append", "--",
 	}, command...)
 }

@@ -35,6 +35,7 @@ var OpenCode = &Flavor{
 	Ready:       "opencode server listening on %s",
 	VersionArgs: []string{"--version"},
 	Probe:       probeOpenCode,
+	Label:       labelOpenCode,
 	// Plugins load with the first request that needs them, one event each.
 	Noise: []string{"plugin.added", "catalog.updated", "reference.updated", "integration.updated"},
 	Chosen: []Place{
@@ -193,6 +194,27 @@ func eventType(event json.RawMessage) (string, error) {
 		}
 	}
 	return "", errors.New("event without a type")
+}
+
+// labelOpenCode tells the events apart that begin and end work:
+// `session.status/idle`, `message.updated/completed` for the message of an
+// assistant that has its end, `message.part.updated/running` for a tool call.
+func labelOpenCode(f Frame) string {
+	switch f.Method {
+	case "session.status":
+		if status := gjson.GetBytes(f.Raw, "event.properties.status.type").Str; status != "" {
+			return f.Method + "/" + status
+		}
+	case "message.updated":
+		if gjson.GetBytes(f.Raw, "event.properties.info.time.completed").Exists() {
+			return f.Method + "/completed"
+		}
+	case "message.part.updated":
+		if status := gjson.GetBytes(f.Raw, "event.properties.part.state.status").Str; status != "" {
+			return f.Method + "/" + status
+		}
+	}
+	return f.Method
 }
 
 // openCodeStream answers what opens an event stream; no other call is

@@ -191,6 +191,26 @@ func TestOpenCodeEvents(t *testing.T) {
 	}
 }
 
+func TestLabelOpenCode(t *testing.T) {
+	for event, want := range map[string]string{
+		`{"type":"session.status","properties":{"status":{"type":"idle"}}}`:                                        "session.status/idle",
+		`{"type":"session.status","properties":{}}`:                                                                "session.status",
+		`{"type":"message.updated","properties":{"info":{"role":"assistant","time":{"created":1,"completed":2}}}}`: "message.updated/completed",
+		`{"type":"message.updated","properties":{"info":{"role":"assistant","time":{"created":1}}}}`:               "message.updated",
+		`{"type":"message.part.updated","properties":{"part":{"type":"tool","state":{"status":"running"}}}}`:       "message.part.updated/running",
+		`{"type":"message.part.updated","properties":{"part":{"type":"text"}}}`:                                    "message.part.updated",
+		`{"type":"session.idle","properties":{}}`:                                                                  "session.idle",
+	} {
+		f, err := OpenCode.Classify(envelope.In, json.RawMessage(`{"type":"sdk.event","event":`+event+`}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := OpenCode.Label(f); got != want {
+			t.Errorf("%s is labelled %q: want %q", event, got, want)
+		}
+	}
+}
+
 func TestOpenCodeAddress(t *testing.T) {
 	for args, want := range map[string]string{
 		"serve":                                "127.0.0.1:0",

@@ -4,6 +4,7 @@
 # shellcheck source=opencode.sh
 source "$(dirname "${BASH_SOURCE[0]}")/opencode.sh"
 
+provider_orchestrated= # by the SDK or the orchestrator only where it serves
 name=opencode flags=(--provider opencode --protocol acp.ndjson-jsonrpc)
 acpx_version=0.19.1
 

@@ -1,13 +1,18 @@
-# How to run OpenCode's server against a scripted model, driven by OpenCode's
-# own SDK. Sourced by scripts/record.sh, which sets home, model_url and cache.
+# How to run OpenCode's server against a scripted model. Sourced by
+# scripts/record.sh, which sets home, model_url and cache. The orchestrator
+# drives it, or, with CLIENT=vendor, OpenCode's own SDK.
 
 pin opencode_version opencode-ai 1.18.33
 opencode_sdk_version=1.19.3
+provider_orchestrated=1
 
-# provider_install puts the pinned versions into the cache.
+# provider_install puts the pinned binary into the cache, and the SDK where it
+# is the client.
 provider_install() {
 	npm_cached "opencode-ai-$opencode_version" "opencode-ai@$opencode_version"
-	npm_cached "opencode-sdk-$opencode_sdk_version" "@opencode-ai/sdk@$opencode_sdk_version"
+	if [[ ${CLIENT:-} == vendor ]]; then
+		npm_cached "opencode-sdk-$opencode_sdk_version" "@opencode-ai/sdk@$opencode_sdk_version"
+	fi
 }
 
 # opencode_setup writes the configuration and sets binary and env.
@@ -37,7 +42,7 @@ opencode_setup() {
 	)
 }
 
-# provider_setup sets command and env. The SDK brings the arguments.
+# provider_setup sets command and env; the client brings the arguments.
 provider_setup() {
 	opencode_setup
 	command=("$binary")

@@ -8,6 +8,7 @@
 //	codex*.go   codex app-server
 //	claude*.go  claude, in stream-json and its control protocol
 //	cursor*.go  the Cursor Agent SDK, behind its bridge
+//	opencode*.go  opencode serve, over HTTP and server-sent events
 //
 // An adapter's frames depend on nothing but what it was asked to do and what
 // the provider said before: no clock, no randomness. That is what lets a
@@ -34,6 +35,9 @@ var providers = []struct {
 	}},
 	{"cursor", func(command, env []string) orch.Agent {
 		return NewCursor(CursorConfig{Command: command, Env: env})
+	}},
+	{"opencode", func(command, env []string) orch.Agent {
+		return NewOpenCode(OpenCodeConfig{Command: command, Env: env})
 	}},
 }
 
