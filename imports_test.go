@@ -48,8 +48,9 @@ var own = map[string][]string{
 		"internal/orch", "internal/orch/agent", "internal/orch/checkpoint", "internal/orch/framelog", "internal/orch/sqlite",
 		"internal/peer", "internal/proc", "internal/replay", "pkg/envelope", "pkg/flavors", "pkg/redact", "schemas",
 	},
-	"scripts/bench": {"internal/orch", "internal/orch/sqlite", "pkg/envelope"},
-	"scripts/suite": {"internal/scenario", "pkg/envelope"},
+	"scripts/bench":      {"internal/orch", "internal/orch/sqlite", "pkg/envelope"},
+	"scripts/bench/echo": {},
+	"scripts/suite":      {"internal/scenario", "pkg/envelope"},
 }
 
 // reserved says which packages alone may import an outside module.

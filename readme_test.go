@@ -66,7 +66,7 @@ func TestReadme(t *testing.T) {
 		t.Fatalf("%v\n%s\n%s", err, script, out)
 	}
 	for _, want := range []string{ // of each block something that only its success says
-		" 0 failed, 0 not reached, 0 skipped\n",
+		" 0 failed, 0 not reached, 0 skipped in ",
 		"orch-run: 1 of 1 peers passed; the command ended with exit code 0\n",
 		"exit 3: no peer was started, and that is no pass\n",
 		" 0 errors, ",

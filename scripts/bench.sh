@@ -9,9 +9,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-# As released: without the Markdown code that the flag library brings along.
-go build -tags urfave_cli_no_docs -o "$dir/" ./cmd/replay-peer ./cmd/replay-record ./cmd/transcript-lint
+# As released: static, and without the Markdown code that the flag library
+# brings along.
+CGO_ENABLED=0 go build -tags urfave_cli_no_docs -trimpath -ldflags "-s -w" -o "$dir/" ./cmd/replay-peer ./cmd/replay-record ./cmd/transcript-lint
 go build -o "$dir/bench" ./scripts/bench
-TMPDIR=$dir "$dir/bench" -peer "$dir/replay-peer" -record "$dir/replay-record" -lint "$dir/transcript-lint" "$@"
+go build -o "$dir/echo" ./scripts/bench/echo
+TMPDIR=$dir "$dir/bench" -echo "$dir/echo" -peer "$dir/replay-peer" -record "$dir/replay-record" -lint "$dir/transcript-lint" "$@"
 case " $* " in *" -only "*) exit ;; esac
 go test -run '^$' -bench . -benchmem ./pkg/envelope ./internal/replay | grep -E '^(Benchmark|pkg:)'

@@ -42,7 +42,7 @@ build() {
 	local stage=$work/stage/$name
 	rm -rf "$stage" && mkdir -p "$stage"
 	for tool in $tools; do
-		CGO_ENABLED=0 GOOS=${1%/*} GOARCH=${1#*/} GOFLAGS=-mod=readonly go build -trimpath -buildvcs=false \
+		CGO_ENABLED=0 GOOS=${1%/*} GOARCH=${1#*/} GOFLAGS=-mod=readonly go build -tags urfave_cli_no_docs -trimpath -buildvcs=false \
 			-ldflags "-s -w -buildid= -X github.com/replaypeer/replaypeer/internal/tool.Version=$version" \
 			-o "$stage/$tool$exe" "./cmd/$tool"
 	done

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -31,7 +32,11 @@ var settingsIgnored = []string{
 	"params.input", "params.approvalPolicy", "params.sandboxPolicy", "params.approvalsReviewer", "params.collaborationMode",
 	"message.message.content", "options.permissionMode", "options.disallowedTools", "options.resumeSessionAt",
 	"options.allowDangerouslySkipPermissions", "params.prompt", "prompt",
+	"input.parts.*.text", "input.permission",
 }
+
+// spoken is where a provider's words stand at a path that is more with others.
+var spoken = map[string]string{"cursor": "message"}
 
 // newcomer is an instance that no scenario has.
 const newcomer = "newcomer"
@@ -62,6 +67,11 @@ func (c *crash) agents(ctx context.Context) map[string]orch.Agent {
 		}
 	}
 	provider := providers[c.instance]
+	simple, err := Load("../../transcripts/simple", "transcripts/simple")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.model = simple.Providers[provider].Model
 	if native != "" && resumed[provider] == "" {
 		native, c.instance = "", newcomer
 	}
@@ -123,7 +133,11 @@ func (c *crash) transcript(provider, native string) []byte {
 	if err := json.Unmarshal([]byte(lines[0]), &header); err != nil {
 		t.Fatal(err)
 	}
-	header["metadata"].(map[string]any)["match"] = map[string]any{"ignore": settingsIgnored}
+	ignored := settingsIgnored
+	if at := spoken[provider]; at != "" {
+		ignored = append(slices.Clone(ignored), at)
+	}
+	header["metadata"].(map[string]any)["match"] = map[string]any{"ignore": ignored}
 	first, err := json.Marshal(header)
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +175,7 @@ func (c *crash) transcript(provider, native string) []byte {
 func (c *crash) next(ctx context.Context) {
 	t := c.t
 	t.Helper()
-	selection := orch.ModelSelection{InstanceID: c.instance, Model: "scripted-model"}
+	selection := orch.ModelSelection{InstanceID: c.instance, Model: c.model}
 	created, err := c.orc.Dispatch(ctx, orch.CreateThread{
 		CommandID: "command:create-thread", ProjectID: "project:scenario", ModelSelection: selection,
 		RuntimeMode: "full-access", WorktreePath: filepath.Join(c.run, "workspace"),

@@ -163,6 +163,7 @@ type crash struct {
 	before   seamLog
 	outbox   map[string]rawEffect
 	instance string // that answers the next message
+	model    string // which it is asked for
 	report   string // of its peer
 }
 

@@ -23,14 +23,11 @@ import (
 )
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "echo" {
-		echo(os.Stdin, os.Stdout)
-		return
-	}
 	if len(os.Args) > 1 && os.Args[1] == "gitleaks" {
 		gitleaks(os.Args[2:])
 		return
 	}
+	echo := flag.String("echo", "echo", "the bare child, of scripts/bench/echo")
 	peer := flag.String("peer", "replay-peer", "the replay-peer binary")
 	record := flag.String("record", "replay-record", "the replay-record binary")
 	linter := flag.String("lint", "transcript-lint", "the transcript-lint binary")
@@ -42,7 +39,7 @@ func main() {
 	starts := flag.Int("starts", 40, "process starts")
 	big := flag.Int64("big", 1<<30, "size of the large transcript, in bytes; 0 skips it")
 	flag.Parse()
-	b := &bench{peer: *peer, record: *record, linter: *linter}
+	b := &bench{echo: *echo, peer: *peer, record: *record, linter: *linter}
 	var err error
 	if b.dir, err = os.MkdirTemp("", "replay-bench-"); err != nil {
 		fail(err)
@@ -69,21 +66,7 @@ func main() {
 	}
 }
 
-type bench struct{ peer, record, linter, self, dir string }
-
-// echo answers every line with the same line, flushed one by one.
-func echo(r io.Reader, w io.Writer) {
-	in := bufio.NewReaderSize(r, 64<<10)
-	for {
-		line, err := in.ReadSlice('\n')
-		if err != nil {
-			return
-		}
-		if _, err := w.Write(line); err != nil {
-			return
-		}
-	}
-}
+type bench struct{ echo, peer, record, linter, self, dir string }
 
 const header = `{"type":"transcript_start","provider":"codex","protocol":"codex.app-server","version":"0.0.0","scenario":"bench"}` + "\n"
 
@@ -197,7 +180,7 @@ func (b *bench) pipelined(n int) {
 		}
 		return d
 	}
-	peer, bare := run(b.peer, "serve", path), run(b.self, "echo")
+	peer, bare := run(b.peer, "serve", path), run(b.echo)
 	fmt.Printf("pipelined: peer %s validated frames/s (each answered), echo %s lines/s, ratio %.2f (target ≥ 300000)\n",
 		rate(n, peer), rate(n, bare), float64(bare)/float64(peer))
 }
@@ -208,26 +191,26 @@ func (b *bench) lockStep(n int) {
 	for i := range lines {
 		lines[i] = []byte(request(i+1) + "\n")
 	}
-	run := func(name string, args ...string) time.Duration {
-		c := start(name, args...)
-		trips := make([]time.Duration, 0, n)
-		for _, l := range lines {
-			t := time.Now()
-			c.trip(l)
-			trips = append(trips, time.Since(t))
-		}
-		c.end()
-		return median(trips)
+	peer, echo := start(b.peer, "serve", path), start(b.echo)
+	var with, without []time.Duration
+	for _, l := range lines { // alternating, so that both see the same machine
+		t := time.Now()
+		echo.trip(l)
+		between := time.Now()
+		peer.trip(l)
+		without, with = append(without, between.Sub(t)), append(with, time.Since(between))
 	}
-	peer, bare := run(b.peer, "serve", path), run(b.self, "echo")
+	peer.end()
+	echo.end()
+	m, bare := median(with), median(without)
 	fmt.Printf("lock-step round trip p50: peer %.1f µs, echo %.1f µs, ratio %.2f (target ≤ 2.5)\n",
-		float64(peer)/1e3, float64(bare)/1e3, float64(peer)/float64(bare))
+		float64(m)/1e3, float64(bare)/1e3, float64(m)/float64(bare))
 }
 
 // tap measures what the recorder adds to a frame. A round trip passes it twice.
 func (b *bench) tap(n int) {
-	bare := start(b.self, "echo")
-	tapped := start(b.record, "stdio", "--provider", "codex", "--scenario", "bench", "-o", filepath.Join(b.dir, "tap.ndjson"), "--", b.self, "echo")
+	bare := start(b.echo)
+	tapped := start(b.record, "stdio", "--provider", "codex", "--scenario", "bench", "-o", filepath.Join(b.dir, "tap.ndjson"), "--", b.echo)
 	line := func(i int) []byte {
 		return []byte(strings.Replace(request(i), fmt.Sprintf(`{"id":%d,`, i), "{", 1) + "\n")
 	}

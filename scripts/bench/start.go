@@ -19,35 +19,37 @@ type opening struct {
 	protocol, provider string
 	args               []string // of the provider
 	out, in            string   // the frames
+	note               string   // a notification with a text, as fmt takes it
 	wire               string   // out as the client sends it; an HTTP request's path
 	closes             bool     // the client closes its input before the answer comes
 }
 
 var openings = []opening{
-	{protocol: "codex.app-server", provider: "codex", out: request(1), in: response(1), wire: request(1)},
+	{protocol: "codex.app-server", provider: "codex", out: request(1), in: response(1), wire: request(1), note: `{"method":"note","params":{"text":%q}}`},
 	{
 		protocol: "codex.exec-jsonl", provider: "codex", args: []string{"exec", "--experimental-json"}, closes: true, wire: "hello",
-		out: `{"type":"exec.start","args":["exec","--experimental-json"],"prompt":"hello\n"}`, in: `{"type":"thread.started","thread_id":"t"}`,
+		out: `{"type":"exec.start","args":["exec","--experimental-json"],"prompt":"hello\n"}`, in: `{"type":"thread.started","thread_id":"t"}`, note: `{"type":"note","text":%q}`,
 	},
 	{
 		protocol: "claude-agent-sdk.query", provider: "claude",
 		args: []string{"--output-format", "stream-json", "--verbose", "--input-format", "stream-json"},
 		wire: `{"type":"control_request","request_id":"1","request":{"subtype":"initialize"}}`,
-		out:  `{"type":"query.open","options":{}}`, in: `{"type":"query.response","method":"query.open","response":{"commands":[]}}`,
+		out:  `{"type":"query.open","options":{}}`, in: `{"type":"query.response","method":"query.open","response":{"commands":[]}}`, note: `{"type":"note","text":%q}`,
 	},
 	{
 		protocol: "acp.ndjson-jsonrpc", provider: "gemini",
 		wire: `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`,
 		out:  `{"kind":"request","id":1,"method":"initialize","params":{"protocolVersion":1}}`,
 		in:   `{"kind":"response","id":1,"method":"initialize","result":{"protocolVersion":1}}`,
+		note: `{"kind":"notification","method":"session/update","params":{"text":%q}}`,
 	},
 	{
 		protocol: "cursor-agent-sdk.local", provider: "cursor", wire: `{"type":"agent.open","operation":"create","options":{}}`,
-		out: `{"type":"agent.open","operation":"create","options":{}}`, in: `{"type":"agent.opened","agentId":"a"}`,
+		out: `{"type":"agent.open","operation":"create","options":{}}`, in: `{"type":"agent.opened","agentId":"a"}`, note: `{"type":"interaction.update","update":{"text":%q}}`,
 	},
 	{
 		protocol: "opencode-sdk.sse", provider: "opencode", args: []string{"serve", "--port=0"}, wire: "/session",
-		out: `{"type":"session.list","input":{}}`, in: `{"type":"sdk.response","operation":"session.list","data":[]}`,
+		out: `{"type":"session.list","input":{}}`, in: `{"type":"sdk.response","operation":"session.list","data":[]}`, note: `{"type":"sdk.event","event":{"id":"e","type":"note","properties":{"text":%q}}}`,
 	},
 }
 
@@ -64,7 +66,7 @@ func (b *bench) coldStart(n int) {
 		for i, o := range openings {
 			times[i] = append(times[i], firstAnswer(o, b.peer, append([]string{"serve", paths[i], "--"}, o.args...)...))
 		}
-		times[len(openings)] = append(times[len(openings)], firstAnswer(echo, b.self, "echo"))
+		times[len(openings)] = append(times[len(openings)], firstAnswer(echo, b.echo))
 	}
 	bare := median(times[len(openings)])
 	for i, o := range openings {
@@ -74,15 +76,18 @@ func (b *bench) coldStart(n int) {
 	}
 }
 
-// startScript writes a transcript of 300 KB that begins with o and goes on
-// like a conversation of Codex, which is read but not played.
+// startScript writes a transcript of 300 KB that begins with o and goes on with
+// entries of the size that half of the recorded ones exceed, which are read but
+// not played.
 func (b *bench) startScript(o opening) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `{"type":"transcript_start","provider":%q,"protocol":%q,"version":"0.0.0","scenario":"bench"}`+"\n", o.provider, o.protocol)
 	fmt.Fprintf(&text, `{"type":"expect_outbound","frame":%s}`+"\n"+`{"type":"emit_inbound","frame":%s}`+"\n", o.out, o.in)
 	fmt.Fprintf(&text, `{"type":"expect_outbound","frame":%s}`+"\n", o.out) // holds what follows
-	for i := 2; text.Len() < 300<<10; i++ {
-		fmt.Fprintf(&text, `{"type":"emit_inbound","frame":%s}`+"\n", o.in)
+	const size = 350
+	pad := strings.Repeat("x", size-len(`{"type":"emit_inbound","frame":}`)-len(o.note))
+	for text.Len() < 300<<10 {
+		fmt.Fprintf(&text, `{"type":"emit_inbound","frame":`+o.note+"}\n", pad)
 	}
 	path := filepath.Join(b.dir, o.protocol+".ndjson")
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
