@@ -35,8 +35,11 @@ var settingsIgnored = []string{
 	"input.parts.*.text", "input.permission",
 }
 
-// spoken is where a provider's words stand at a path that is more with others.
-var spoken = map[string]string{"cursor": "message"}
+// alsoIgnored are paths that mean more with other providers.
+var alsoIgnored = map[string][]string{
+	"cursor":   {"message", "options.mode", "options.local.sandboxEnabled"},
+	"opencode": {"input.agent"},
+}
 
 // newcomer is an instance that no scenario has.
 const newcomer = "newcomer"
@@ -133,10 +136,7 @@ func (c *crash) transcript(provider, native string) []byte {
 	if err := json.Unmarshal([]byte(lines[0]), &header); err != nil {
 		t.Fatal(err)
 	}
-	ignored := settingsIgnored
-	if at := spoken[provider]; at != "" {
-		ignored = append(slices.Clone(ignored), at)
-	}
+	ignored := slices.Concat(settingsIgnored, alsoIgnored[provider])
 	header["metadata"].(map[string]any)["match"] = map[string]any{"ignore": ignored}
 	first, err := json.Marshal(header)
 	if err != nil {
