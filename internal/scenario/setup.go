@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/jonboulle/clockwork"
+
+	"github.com/replaypeer/replaypeer/internal/orch/agent"
 )
 
 // prepare makes everything the orchestrator stands on.
@@ -57,10 +59,15 @@ func (r *runner) liveCommand(in *instance) []string {
 	if record == "" {
 		return command
 	}
-	return append([]string{
-		l.Recorder, "stdio", "--provider", in.provider, "--scenario", r.sc.Name, "-o", record,
+	provider, protocol := agent.Recorded(in.provider)
+	recorder := []string{l.Recorder, "stdio", "--provider", provider}
+	if protocol != "" {
+		recorder = append(recorder, "--protocol", protocol)
+	}
+	return slices.Concat(recorder, []string{
+		"--scenario", r.sc.Name, "-o", record,
 		"--source", l.Source, "--workspace", r.workspace, "--append", "--",
-	}, command...)
+	}, command)
 }
 
 // providerEnv leaves out what would configure the peer behind our back.

@@ -2,6 +2,7 @@
 # scripts/record.sh, which sets home, model_url and cache.
 
 qwen_version=0.24.4
+provider_orchestrated=1
 
 # provider_install puts the pinned version, and a Node that it accepts, into
 # the cache.
