@@ -36,6 +36,9 @@ func (p *printer) result(r *scenario.Result) {
 	if r.Events > 0 {
 		fmt.Fprintf(&b, "  %d events", r.Events)
 	}
+	if r.Without != "" {
+		fmt.Fprintf(&b, "  without %s", r.Without)
+	}
 	if r.Layer != "" {
 		fmt.Fprintf(&b, "  (%s)", r.Layer)
 	}

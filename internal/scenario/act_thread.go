@@ -27,19 +27,19 @@ func (r *runner) rollback(ctx context.Context, b *Rollback) error {
 	if command.CheckpointID == "" {
 		return inf(Adapter, "there is no checkpoint %d in scope %s", b.Checkpoint, b.Scope)
 	}
-	return r.settled(ctx, id, b.Refused, command)
+	return r.settled(ctx, id, b.Refused, r.thread, command)
 }
 
-// settled dispatches a command on the scenario's thread and waits until no
-// effect of the thread is left.
-func (r *runner) settled(ctx context.Context, id, refused string, c orch.Command) error {
+// settled dispatches a command on a thread and waits until no effect of the
+// thread is left.
+func (r *runner) settled(ctx context.Context, id, refused, thread string, c orch.Command) error {
 	receipt, err := r.dispatch(ctx, id, refused, c)
 	if err != nil || refused != "" {
 		return err
 	}
 	deadline, cancel := r.deadline(ctx, 0)
 	defer cancel()
-	if err := r.watched.quiet(deadline, r.thread); err != nil {
+	if err := r.watched.quiet(deadline, thread); err != nil {
 		return in(Adapter, err)
 	}
 	return r.seen(ctx, receipt)
@@ -87,7 +87,11 @@ func (r *runner) mergeBack(ctx context.Context, m *MergeBack) error {
 	return err
 }
 
-func (r *runner) detach(ctx context.Context) error {
+func (r *runner) detach(ctx context.Context, d *Detach) error {
+	thread, err := r.threadNamed(d.Thread)
+	if err != nil {
+		return err
+	}
 	id := r.newCommand("detach")
-	return r.settled(ctx, id, "", orch.DetachSession{CommandID: id, ThreadID: r.thread})
+	return r.settled(ctx, id, "", thread, orch.DetachSession{CommandID: id, ThreadID: thread})
 }

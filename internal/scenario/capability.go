@@ -2,9 +2,12 @@ package scenario
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
+	"github.com/replaypeer/replaypeer/internal/orch/agent"
 )
 
 // capabilitySet returns a provider's capabilities by the names they have in
@@ -28,6 +31,28 @@ func capabilityNames() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// vary makes the scenario the one that its provider can play: itself, or what
+// it has for a provider that lacks something.
+func (r *runner) vary() error {
+	a, err := agent.New(r.instances[0].provider, nil, nil)
+	if err != nil {
+		return err
+	}
+	missing := lacking(a.Capabilities(), r.sc.Needs)
+	for _, capability := range missing {
+		if v, ok := r.sc.Without[capability]; ok {
+			varied := *r.sc
+			varied.Steps, varied.Assertions = v.Steps, v.Assertions
+			r.sc, r.without = &varied, capability
+			return nil
+		}
+	}
+	if len(missing) > 0 {
+		return &skip{fmt.Sprintf("%s lacks the capability %s", r.provider, strings.Join(missing, ", "))}
+	}
+	return nil
 }
 
 // lacking lists what is needed and not there.

@@ -165,7 +165,7 @@ func (s *Scenario) transcript(name, file string) (real, shown string) {
 func (s *Scenario) gates(instance, main string) []string {
 	var labels []string
 	for _, step := range s.Steps {
-		if g := step.ReleaseGate; g != nil && g.concerns(main) && orElse(g.Provider, main) == instance {
+		if g := step.ReleaseGate; g != nil && step.concerns(main) && orElse(g.Provider, main) == instance {
 			labels = append(labels, g.Label)
 		}
 	}

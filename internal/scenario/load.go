@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -85,15 +86,23 @@ func parse(file string, data []byte) (*Scenario, error) {
 	if err := json.Unmarshal(doc.JSON, s); err != nil {
 		return nil, fmt.Errorf("%s:1: %v", file, err) // unreachable unless schema and types differ
 	}
-	for i := range s.Steps {
-		at := fmt.Sprintf("/steps/%d", i)
-		s.Steps[i].Line = doc.line(at)
-		if p := s.Steps[i].Probe; p != nil {
+	setStepLines(doc, "/steps", s.Steps)
+	setLines(doc, "/assertions", s.Assertions)
+	for name, v := range s.Without {
+		setStepLines(doc, "/without/"+name+"/steps", v.Steps)
+		setLines(doc, "/without/"+name+"/assertions", v.Assertions)
+	}
+	return s, s.check(doc)
+}
+
+func setStepLines(doc *document, at string, steps []Step) {
+	for i := range steps {
+		at := fmt.Sprintf("%s/%d", at, i)
+		steps[i].Line = doc.line(at)
+		if p := steps[i].Probe; p != nil {
 			setLines(doc, at+"/probe/assertions", p.Assertions)
 		}
 	}
-	setLines(doc, "/assertions", s.Assertions)
-	return s, s.check(doc)
 }
 
 func setLines(doc *document, at string, as []Assertion) {
@@ -103,7 +112,7 @@ func setLines(doc *document, at string, as []Assertion) {
 }
 
 var (
-	stepPointer      = regexp.MustCompile(`^/steps/\d+$`)
+	stepPointer      = regexp.MustCompile(`^(/without/\w+)?/steps/\d+$`)
 	assertionPointer = regexp.MustCompile(`assertions/\d+$`)
 )
 
@@ -146,6 +155,20 @@ func (s *Scenario) check(doc *document) error {
 			bad(doc.line("/workspace/"+name), "workspace file %q does not lie in the workspace", name)
 		}
 	}
+	for name := range s.Without {
+		if !slices.Contains(s.Needs, name) {
+			bad(doc.line("/without/"+name), "without %s: the scenario does not need it", name)
+		}
+	}
+	s.checkScript(bad, s.Steps, s.Assertions)
+	for _, name := range slices.Sorted(maps.Keys(s.Without)) {
+		s.checkScript(bad, s.Without[name].Steps, s.Without[name].Assertions)
+	}
+	return errors.Join(problems...)
+}
+
+// checkScript is check for steps and the assertions after them.
+func (s *Scenario) checkScript(bad func(line int, format string, args ...any), steps []Step, final []Assertion) {
 	keys := map[string]bool{}
 	held := map[string]bool{}
 	concern := func(line int, what string, providers []string) {
@@ -169,7 +192,8 @@ func (s *Scenario) check(doc *document) error {
 			}
 		}
 	}
-	for i, step := range s.Steps {
+	for i, step := range steps {
+		concern(step.Line, "step", step.For)
 		switch {
 		case step.CreateThread != nil && i > 0:
 			bad(step.Line, "create_thread must be the first step")
@@ -188,8 +212,7 @@ func (s *Scenario) check(doc *document) error {
 			assertions(step.Probe.Assertions)
 		}
 	}
-	assertions(s.Assertions)
-	return errors.Join(problems...)
+	assertions(final)
 }
 
 func inWorkspace(name string) bool {

@@ -36,6 +36,7 @@ const (
 type Result struct {
 	Scenario   string          `json:"scenario"`
 	Provider   string          `json:"provider"`
+	Without    string          `json:"without,omitempty"` // capability whose lack decided what was played; "" for none
 	Status     Status          `json:"status"`
 	Layer      Layer           `json:"layer,omitempty"`  // "" when passed or skipped
 	Reason     string          `json:"reason,omitempty"` // "" when passed; may have several lines

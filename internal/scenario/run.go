@@ -70,6 +70,7 @@ type runner struct {
 	sc       *Scenario
 	provider string
 	settings Provider
+	without  string // capability whose lack decides what is played; "" for none
 
 	dir, workspace, db string
 	mark               string // environment variable that all of the provider's processes carry
@@ -112,6 +113,7 @@ func Run(ctx context.Context, cfg Config, sc *Scenario, provider string) *Result
 		err = fmt.Errorf("%w\norchestrator log:\n  %s", err, strings.ReplaceAll(text, "\n", "\n  "))
 	}
 	res.judge(err, r.started)
+	res.Without = r.without
 	res.Reason = r.render(res.Reason)
 	res.DurationMs = since(begin)
 	return res

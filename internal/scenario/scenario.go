@@ -42,9 +42,16 @@ type Scenario struct {
 	Probes      []string            `json:"probes"`
 	Steps       []Step              `json:"steps"`
 	Assertions  []Assertion         `json:"assertions"`
+	Without     map[string]Variant  `json:"without"` // by capability of Needs; nil for none
 
 	File string `json:"-"` // as messages name it
 	dir  string // where the transcripts are
+}
+
+// Variant is what a provider plays that lacks a capability.
+type Variant struct {
+	Steps      []Step      `json:"steps"`
+	Assertions []Assertion `json:"assertions"`
 }
 
 // Provider is one provider that can play a scenario.
@@ -72,7 +79,8 @@ type Instance struct {
 
 // Step is one step. Exactly one of its pointers is set.
 type Step struct {
-	Line int `json:"-"`
+	Line int      `json:"-"`
+	For  []string `json:"for"` // providers it is played with; nil means all
 
 	CreateThread    *CreateThread    `json:"create_thread"`
 	Message         *Message         `json:"message"`
@@ -154,9 +162,11 @@ type ReleaseGate struct {
 	For      []string `json:"for"`      // providers the scenario is played with; nil means all
 }
 
-// concerns tells whether the gate is there with a provider.
-func (g *ReleaseGate) concerns(provider string) bool {
-	return len(g.For) == 0 || slices.Contains(g.For, provider)
+// concerns tells whether the step is played with a provider. A gate may say so
+// itself.
+func (s *Step) concerns(provider string) bool {
+	among := func(providers []string) bool { return len(providers) == 0 || slices.Contains(providers, provider) }
+	return among(s.For) && (s.ReleaseGate == nil || among(s.ReleaseGate.For))
 }
 
 // Assertion is what one JSON path must hold. Exactly one operator is set.

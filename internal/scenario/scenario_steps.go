@@ -71,8 +71,10 @@ type MergeBack struct {
 	Refused string `json:"refused"` // code of the refusal that is wanted; "" means none
 }
 
-// Detach ends the thread's use of its provider session and waits for the end.
-type Detach struct{}
+// Detach ends a thread's use of its provider session and waits for the end.
+type Detach struct {
+	Thread string `json:"thread"` // "" means the scenario's
+}
 
 // WriteFile writes a file in the workspace, as the provider did when it was
 // recorded: a peer plays what it said, not what it did.

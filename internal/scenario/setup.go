@@ -29,15 +29,15 @@ func (r *runner) prepare(ctx context.Context) error {
 			}
 		}
 	}
+	if err := r.vary(); err != nil {
+		return err
+	}
 	for _, in := range r.instances {
 		r.place(in)
 		if err := r.makeAgent(in); err != nil {
 			return err
 		}
 		in.agent = r.cfg.faults.agent(in.agent)
-	}
-	if missing := lacking(r.instances[0].agent.Capabilities(), r.sc.Needs); len(missing) > 0 {
-		return &skip{fmt.Sprintf("%s lacks the capability %s", r.provider, strings.Join(missing, ", "))}
 	}
 	if _, err := exec.LookPath("git"); err != nil {
 		return err

@@ -22,6 +22,9 @@ func (r *runner) steps(ctx context.Context) error {
 	}
 	r.started = true
 	for _, step := range steps {
+		if !step.concerns(r.provider) {
+			continue
+		}
 		err := r.step(ctx, step)
 		if err == nil && r.wants(ProbeStream) && step.Restart == nil {
 			err = r.openStream(ctx)
@@ -93,7 +96,7 @@ func (r *runner) step(ctx context.Context, step Step) error {
 	case step.MergeBack != nil:
 		return r.mergeBack(ctx, step.MergeBack)
 	case step.Detach != nil:
-		return r.detach(ctx)
+		return r.detach(ctx, step.Detach)
 	case step.WriteFile != nil:
 		return r.writeFile(step.WriteFile)
 	case step.CaptureSnapshot != nil:
