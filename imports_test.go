@@ -44,6 +44,7 @@ var own = map[string][]string{
 		"internal/peer", "internal/proc", "internal/replay", "pkg/envelope", "pkg/flavors", "schemas",
 	},
 	"scripts/bench": {},
+	"scripts/suite": {"internal/scenario", "pkg/envelope"},
 }
 
 // reserved says which packages alone may import an outside module.
@@ -53,11 +54,11 @@ var reserved = map[string][]string{
 	"modernc.org/sqlite":                  {"internal/orch/sqlite"},
 	"database/sql":                        {"internal/orch/sqlite"},
 	"github.com/google/go-cmp/":           {"internal/scenario"},
-	"net/http":                            {"internal/model", "internal/peer", "internal/record"},
+	"net/http":                            {"internal/model", "internal/peer", "internal/record", "scripts/bench"},
 	"github.com/jonboulle/clockwork":      {"internal/orch", "internal/scenario", "cmd/orch-run"},
 	"go.yaml.in/yaml/":                    {"internal/scenario", "internal/model"},
 	"github.com/gofrs/flock":              {"internal/peer", "internal/record"},
-	"github.com/tidwall/gjson":            {"pkg/", "internal/"},
+	"github.com/tidwall/gjson":            {"pkg/", "internal/", "scripts/suite"},
 	"github.com/rogpeppe/go-internal/":    {},
 	"pgregory.net/rapid":                  {},
 	"go.uber.org/goleak":                  {},

@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-go build -o "$dir/" ./cmd/replay-peer ./cmd/replay-record
+# As released: without the Markdown code that the flag library brings along.
+go build -tags urfave_cli_no_docs -o "$dir/" ./cmd/replay-peer ./cmd/replay-record
 go build -o "$dir/bench" ./scripts/bench
 "$dir/bench" -peer "$dir/replay-peer" -record "$dir/replay-record" "$@"
 go test -run '^$' -bench . -benchmem ./pkg/envelope ./internal/replay | grep -E '^(Benchmark|pkg:)'

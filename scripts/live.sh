@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # The live suite: records every scenario anew from the real, pinned provider
-# against the scripted model, replays what came out, and runs the real clients
-# of the providers against replay-peer. Needs Linux, npm and a registry that
-# answers; says loudly when it did not run.
+# against the scripted model, replays what came out, compares it with what is
+# committed, and runs the real clients of the providers against replay-peer.
+# Prints a table of it all; STATUS=docs/status.md writes it there too. Needs
+# Linux, npm and a registry that answers; says loudly when it did not run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,20 +17,24 @@ timeout 60 npm view @openai/codex@0.171.0 version >/dev/null 2>&1 || not_run "th
 
 dir=$(mktemp -d "${TMPDIR:-/tmp}/replaypeer-live.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
-for scenario in transcripts/*/scenario.yaml; do
-	name=$(basename "$(dirname "$scenario")")
-	for transcript in "transcripts/$name"/*.ndjson; do
-		provider=$(basename "$transcript" .ndjson)
-		[ -f "scripts/providers/$provider.sh" ] || continue
-		grep -q '"source":"scripted-model"' "$transcript" || continue
-		mkdir -p "$dir/transcripts/$name"
-		cp "transcripts/$name/"*.yaml "$dir/transcripts/$name/"
-		scripts/record.sh "$provider" "$name" "$dir/transcripts/$name/$provider.ndjson"
-	done
-done
+failed=
+
+scripts/rerecord.sh "$dir" || failed="some scenarios were not recorded"
 go run ./cmd/transcript-lint check "$dir/transcripts"
-go run ./cmd/orch-run run --dir "$dir/transcripts"
+go run ./cmd/orch-run run --dir "$dir/transcripts" || failed="some new recordings do not replay"
+go run ./cmd/orch-run run --json >"$dir/replays.ndjson" || failed="some committed recordings do not replay"
+
+# Drift is news about a provider and no fault of this tree: shown, not fatal.
+# scripts/drift.sh is what fails on it.
+scripts/compare.sh "$dir" || printf '\n!! THE PROVIDERS DRIFTED from the committed recordings, see above\n\n'
+
 [ -n "${REPLAYPEER_CURSOR_BACKEND:-}" ] ||
 	printf '\n!! CURSOR WAS NOT TESTED LIVE: REPLAYPEER_CURSOR_BACKEND names no stand-in for its backend\n\n'
 scripts/live/opencode/install.sh
-go test -count=1 -tags live -run Live ./...
+go test -count=1 -tags live -run Live -json ./... >"$dir/clients.ndjson" || failed="some real clients failed"
+go run ./scripts/suite clients "$dir"
+
+go run ./scripts/suite status "$dir" >"$dir/status.md"
+cat "$dir/status.md"
+[ -z "${STATUS:-}" ] || cp "$dir/status.md" "$STATUS"
+[ -z "$failed" ] || { echo "live: $failed" >&2; exit 1; }

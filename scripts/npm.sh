@@ -11,6 +11,18 @@ npm_cached() {
 	mv "$dir.new" "$dir"
 }
 
+# pin VARIABLE PACKAGE VERSION sets a recipe's version: the pinned one, or what
+# the variable's name in capitals says, where "latest" is what npm calls so. The
+# scripts that run without a network get the answer handed down in pins.
+pins=()
+pin() {
+	local name=${1^^} version
+	version=${!name:-$3}
+	[[ $version != latest ]] || version=$(npm view "$2" version)
+	printf -v "$1" %s "$version"
+	pins+=("$name=$version")
+}
+
 # node_24 is a Node for packages that want a newer one than the machine has.
 node_24=node-24/node_modules/node-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')/bin/node
 

@@ -54,7 +54,7 @@ outside() {
 	"$root/scripts/loopback.sh" "${enter[@]}" env -i \
 		HOME="$place/home" TMPDIR="$place/tmp" PATH="$place/bin:/usr/local/bin:/usr/bin:/bin" \
 		LANG=C.UTF-8 TZ=UTC SHELL=/bin/bash \
-		RECORD_SCRATCH="$place" REPLAYPEER_CACHE="$packages" INSTANCES="${INSTANCES:-}" CLIENT="${CLIENT:-}" \
+		"${pins[@]}" RECORD_SCRATCH="$place" REPLAYPEER_CACHE="$packages" INSTANCES="${INSTANCES:-}" CLIENT="${CLIENT:-}" \
 		bash "${BASH_SOURCE[0]}" $replay "$provider" "$scenario" "$out"
 	[[ -e $out ]] || die "the recorder kept nothing: KEEP=1 and orch-run live --keep tell more"
 	echo "record: ${replay:+replayed }$out" >&2
@@ -99,8 +99,9 @@ inside() {
 		wait "$model" || die "the scripted model failed"
 		return "$status"
 	fi
+	local log=$RECORD_SCRATCH/model.ndjson
 	unset RECORD_SCRATCH REPLAYPEER_CACHE INSTANCES CLIENT
-	env "${all[@]}" "${env[@]}" orch-run live "${others[@]}" --dir "$root/transcripts" --scenario "$scenario" --provider "$provider" \
+	env "${all[@]}" "${env[@]}" orch-run live --model-log "$log" "${others[@]}" --dir "$root/transcripts" --scenario "$scenario" --provider "$provider" \
 		--record "$out" --source scripted-model -- "${command[@]}" || status=$?
 	exec {input}>&-
 	wait "$model" || die "the scripted model failed"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,8 +12,10 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"github.com/replaypeer/replaypeer/internal/review"
 	"github.com/replaypeer/replaypeer/internal/scenario"
 	"github.com/replaypeer/replaypeer/internal/tool"
+	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
 func liveCommand(ctx context.Context) *cli.Command {
@@ -26,6 +29,8 @@ func liveCommand(ctx context.Context) *cli.Command {
 			&cli.StringFlag{Name: "provider", Usage: "provider that CMD is"},
 			&cli.StringFlag{Name: "dir", Usage: "folder of NAME/scenario.yaml; default those built in"},
 			&cli.StringFlag{Name: "record", Usage: "record the provider to `FILE`, which must not exist"},
+			&cli.StringFlag{Name: "compare", Usage: "compare with this `TRANSCRIPT` of the scenario and tell what drifted in the provider's protocol; exit 3 when something did"},
+			&cli.StringFlag{Name: "model-log", Usage: "`FILE` in which replay-record model logs its requests: the scenario's assertions on them are held"},
 			&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"},
 			&cli.StringSliceFlag{Name: "instance", Usage: "another provider instance of the scenario, repeatable: `NAME=CMD ARGS…`, split at spaces"},
 			&cli.StringFlag{Name: "keep", Usage: "keep event log, projection and database below `DIR`"},
@@ -43,7 +48,7 @@ func liveAction(ctx context.Context, c *cli.Context) error {
 	case c.NArg() == 0:
 		return tool.Usagef("live needs the provider's command after --")
 	}
-	live := &scenario.Live{Command: c.Args().Slice(), Source: c.String("source"), Instances: map[string][]string{}}
+	live := &scenario.Live{Command: c.Args().Slice(), Source: c.String("source"), ModelLog: c.String("model-log"), Instances: map[string][]string{}}
 	if live.Source != "live" && live.Source != "scripted-model" {
 		return tool.Usagef("source %q: want live or scripted-model", live.Source)
 	}
@@ -55,7 +60,16 @@ func liveAction(ctx context.Context, c *cli.Context) error {
 		}
 		return tool.Usagef("instance %q: want NAME=CMD", other)
 	}
-	if err := setRecord(live, c.String("record")); err != nil {
+	record := c.String("record")
+	if c.String("compare") != "" && record == "" {
+		scratch, err := os.MkdirTemp("", "orch-run-compare-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(scratch)
+		record = filepath.Join(scratch, provider+".ndjson")
+	}
+	if err := setRecord(live, record); err != nil {
 		return err
 	}
 	dir, err := openDir(c.String("dir"))
@@ -79,6 +93,33 @@ func liveAction(ctx context.Context, c *cli.Context) error {
 		}
 	}
 	if !totals.Good() {
+		return tool.Bad
+	}
+	if old := c.String("compare"); old != "" {
+		return compare(c, old, live.Record)
+	}
+	return nil
+}
+
+// compare prints what drifted between an older recording and a new one.
+func compare(c *cli.Context, old, fresh string) error {
+	before, err := envelope.ReadFile(old)
+	if err != nil {
+		return err
+	}
+	after, err := envelope.ReadFile(fresh)
+	if err != nil {
+		return err
+	}
+	d := review.DriftOf(before, after)
+	text := d.Text()
+	if c.Bool("json") {
+		text = string(d.JSON())
+	}
+	if _, err := io.WriteString(c.App.Writer, text); err != nil {
+		return err
+	}
+	if !d.Same {
 		return tool.Bad
 	}
 	return nil

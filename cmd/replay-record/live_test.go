@@ -64,7 +64,7 @@ func liveCodex(t *testing.T) {
 	defer server.Close()
 
 	path := filepath.Join(dir, "out.ndjson")
-	recipe := `source ../../scripts/providers/codex.sh; home=$HOME model_url=` + server.URL + `; provider_setup; cd "$1"
+	recipe := `source ../../scripts/npm.sh; source ../../scripts/providers/codex.sh; home=$HOME model_url=` + server.URL + `; provider_setup; cd "$1"
 exec env "${env[@]}" replay-record stdio --provider codex --scenario simple -o "$2" --source scripted-model -- "${command[@]}"`
 	cmd := exec.Command("bash", "-euc", recipe, "bash", dir+"/work", path)
 	cmd.Stderr = os.Stderr

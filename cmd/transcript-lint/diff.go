@@ -20,7 +20,7 @@ func diffCommand() *cli.Command {
 	return &cli.Command{
 		Name:  "diff",
 		Usage: "say what changed in meaning between two transcripts; exit 3 when something did",
-		UsageText: "transcript-lint diff [--format text|json|markdown] OLD NEW\n\n" +
+		UsageText: "transcript-lint diff [--drift] [--format text|json|markdown] OLD NEW\n\n" +
 			"OLD and NEW are files, or REV:PATH for what git has. Ids, clocks and the order of\n" +
 			"what races are set\n" +
 			"aside, and one change in many frames is told once. Nothing is printed when\n" +
@@ -28,6 +28,7 @@ func diffCommand() *cli.Command {
 			"Example: transcript-lint diff origin/main:transcripts/simple/codex.ndjson transcripts/simple/codex.ndjson",
 		Flags: []cli.Flag{
 			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT`: text, json, or markdown for a comment on a pull request"},
+			&cli.BoolFlag{Name: "drift", Usage: "tell what changed in the provider's protocol: methods and fields that are new or gone; its version is no change"},
 		},
 		Action: diff,
 	}
@@ -49,7 +50,15 @@ func diff(c *cli.Context) error {
 	if err != nil {
 		return err
 	}
-	d := review.Compare(before, after)
+	var d difference
+	same := false
+	if c.Bool("drift") {
+		drift := review.DriftOf(before, after)
+		d, same = drift, drift.Same
+	} else {
+		diff := review.Compare(before, after)
+		d, same = diff, diff.Same
+	}
 	text := d.Text()
 	switch format {
 	case "json":
@@ -60,10 +69,17 @@ func diff(c *cli.Context) error {
 	if _, err := io.WriteString(c.App.Writer, text); err != nil {
 		return err
 	}
-	if !d.Same {
+	if !same {
 		return tool.Bad
 	}
 	return nil
+}
+
+// difference is one that can be printed.
+type difference interface {
+	Text() string
+	JSON() []byte
+	Markdown() string
 }
 
 // open reads a transcript from a file or, as REV:PATH, from git.

@@ -72,13 +72,13 @@ func dieBy(name string, process bool) int {
 		if syscall.Kill(os.Getpid(), sig) == nil {
 			time.Sleep(100 * time.Millisecond) // the signal is on its way
 		}
-	default:
-		// Go takes most of the others for a crash of its own and prints
-		// stacks. Another program in this process has no such handler; it
-		// ignores what was ignored, and nothing that was caught.
-		signal.Notify(make(chan os.Signal, 1), sig)
-		script := fmt.Sprintf("ulimit -c 0; kill -s %s $$; exit %d", strings.TrimPrefix(name, "SIG"), code)
-		_ = syscall.Exec("/bin/sh", []string{"sh", "-c", script}, os.Environ())
+		// Still here: it is ignored, as SIGHUP is below nohup.
 	}
+	// Go takes most of the others for a crash of its own and prints stacks.
+	// Another program in this process has no such handler; it ignores what was
+	// ignored, and nothing that was caught.
+	signal.Notify(make(chan os.Signal, 1), sig)
+	script := fmt.Sprintf("ulimit -c 0; kill -s %s $$; exit %d", strings.TrimPrefix(name, "SIG"), code)
+	_ = syscall.Exec("/bin/sh", []string{"sh", "-c", script}, os.Environ())
 	return code
 }

@@ -150,6 +150,10 @@ func (w *stdioWire) line(line []byte) {
 	if blank(line) {
 		return
 	}
+	if f, ok := w.s.player.Expected(line); ok {
+		w.s.player.Receive(f)
+		return
+	}
 	frames, err := w.s.codec.Decode(envelope.Out, line)
 	w.s.frames(line, frames, err)
 }

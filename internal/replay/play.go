@@ -69,10 +69,10 @@ func (p *Player) step(now time.Duration) (Action, bool) {
 			p.advance(now)
 		}
 	case *envelope.EmitInbound:
-		id, emit := p.correlate(e)
+		em, emit := p.correlate(e)
 		p.advance(now)
 		if emit && !p.Failed() {
-			return p.emit(emission{entry: e, id: id}), true
+			return p.emit(em), true
 		}
 	case *envelope.RuntimeExit:
 		return p.end(exitOf(e))
@@ -128,6 +128,19 @@ func (p *Player) newExpectation(e *envelope.ExpectOutbound, index int) (*expecta
 	x := &expectation{entry: e, index: index, frame: f, pattern: compile(e.Frame, p.rules, chosen)}
 	x.pattern.bare = f.Kind != flavors.Notification && f.ID == nil
 	return x, nil
+}
+
+// Expected recognises a line that is, byte for byte, the frame that must come
+// now, and saves reading it: most lines are.
+func (p *Player) Expected(line []byte) (flavors.Frame, bool) {
+	if !p.script.Flavor.Verbatim || len(p.window) == 0 || len(p.queued()) > 0 {
+		return flavors.Frame{}, false
+	}
+	x := p.window[0]
+	if !x.pattern.exact || !bytes.Equal(x.entry.Frame, line) {
+		return flavors.Frame{}, false
+	}
+	return x.frame, true
 }
 
 // sites returns the paths of places that apply to an outbound frame.
@@ -303,27 +316,29 @@ func (p *Player) answerMinimally(x *expectation, id json.RawMessage) {
 // correlate finds which request an inbound response answers, and whether it
 // goes out now: the answer to an optional request that has not come waits
 // with it.
-func (p *Player) correlate(e *envelope.EmitInbound) (id []byte, emit bool) {
+func (p *Player) correlate(e *envelope.EmitInbound) (em emission, emit bool) {
+	em.entry = e
 	if !onProtocol(e) {
-		return nil, true
+		return em, true
 	}
 	f, err := p.script.Flavor.Classify(envelope.In, e.Frame)
 	if err != nil {
 		p.invalid(p.script.errorf(e.Line, "%v", err))
-		return nil, false
+		return em, false
 	}
+	em.frame = f
 	if f.Kind != flavors.Response {
-		return nil, true
+		return em, true
 	}
 	at := slices.IndexFunc(p.asked, func(x *expectation) bool { return sameRequest(x.frame, f) })
 	if at < 0 {
-		return nil, true // an answer to nothing recorded: emitted as it stands
+		return em, true // an answer to nothing recorded: emitted as it stands
 	}
 	x := p.asked[at]
 	p.asked = slices.Delete(p.asked, at, at+1)
 	if !x.met {
 		x.held = append(x.held, e)
-		return nil, false
+		return em, false
 	}
 	if x.entry.Repeat {
 		x.given = append(x.given, e)
@@ -332,7 +347,8 @@ func (p *Player) correlate(e *envelope.EmitInbound) (id []byte, emit bool) {
 		}
 		x.repeated = nil
 	}
-	return x.id, true
+	em.id = x.id
+	return em, true
 }
 
 // emit turns an inbound entry into an action and keeps the books.
@@ -354,8 +370,10 @@ func (p *Player) emit(em emission) Action {
 		p.invalid(p.script.errorf(e.Line, "%v", err))
 		return Action{Kind: Fail}
 	}
-	f, err := p.script.Flavor.Classify(envelope.In, raw)
-	if err != nil {
+	var f flavors.Frame
+	if em.frame.Raw != nil && &raw[0] == &e.Frame[0] {
+		f = em.frame
+	} else if f, err = p.script.Flavor.Classify(envelope.In, raw); err != nil {
 		p.invalid(p.script.errorf(e.Line, "%v", err)) // unreachable unless substitution broke it
 		return Action{Kind: Fail}
 	}

@@ -148,6 +148,7 @@ type Player struct {
 type emission struct {
 	entry    *envelope.EmitInbound
 	id       json.RawMessage // of the actual request it answers
+	frame    flavors.Frame   // the entry's, where it was classified already
 	repeated bool            // it went out before and was counted then
 }
 

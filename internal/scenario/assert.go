@@ -14,7 +14,7 @@ import (
 )
 
 // operators are the keys of an assertion that hold what is wanted.
-var operators = []string{"equals", "length", "contains", "matches", "exists", "absent", "one_of", "ordered"}
+var operators = []string{"equals", "length", "contains", "matches", "exists", "absent", "one_of", "ordered", "same_as"}
 
 // FailedAssertion is one assertion that did not hold.
 type FailedAssertion struct {
@@ -49,7 +49,7 @@ func (a *Assertion) concerns(provider string) bool {
 // failed otherwise. doc must be valid JSON.
 func (a *Assertion) hold(file string, doc []byte) *FailedAssertion {
 	got := gjson.GetBytes(doc, a.Path)
-	wanted, ok, diff := a.judge(got)
+	wanted, ok, diff := a.judge(got, doc)
 	if ok {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (a *Assertion) hold(file string, doc []byte) *FailedAssertion {
 	return f
 }
 
-func (a *Assertion) judge(got gjson.Result) (wanted string, ok bool, diff string) {
+func (a *Assertion) judge(got gjson.Result, doc []byte) (wanted string, ok bool, diff string) {
 	switch {
 	case a.Equals != nil:
 		return compact(a.Equals), got.Exists() && equal(a.Equals, got.Raw), difference(a.Equals, got)
@@ -79,6 +79,12 @@ func (a *Assertion) judge(got gjson.Result) (wanted string, ok bool, diff string
 		return "one of " + list(a.OneOf), got.Exists() && slices.ContainsFunc(a.OneOf, func(w json.RawMessage) bool { return equal(w, got.Raw) }), ""
 	case a.Ordered != nil:
 		return "in this order " + list(a.Ordered), ordered(a.Ordered, got), ""
+	case a.SameAs != "":
+		other := gjson.GetBytes(doc, a.SameAs)
+		if !other.Exists() {
+			return "what stands at " + a.SameAs + ", where nothing is", false, ""
+		}
+		return compact([]byte(other.Raw)) + ", as at " + a.SameAs, got.Exists() && equal([]byte(other.Raw), got.Raw), ""
 	default:
 		return "an operator", false, "" // unreachable unless the schema lets one through
 	}

@@ -50,6 +50,9 @@ func TestHold(t *testing.T) {
 		{"ordered", Assertion{Path: "messages.#.role", Ordered: raws(`"user"`, `"assistant"`)}, ""},
 		{"ordered with gap", Assertion{Path: "runs.#.ordinal", Ordered: raws(`2`)}, ""},
 		{"out of order", Assertion{Path: "messages.#.role", Ordered: raws(`"assistant"`, `"user"`)}, "in this order"},
+		{"same as", Assertion{Path: "runs.1.ordinal", SameAs: "runs.#"}, ""},
+		{"not the same", Assertion{Path: "runs.0.ordinal", SameAs: "runs.#"}, "want 2, as at runs.#"},
+		{"same as nothing", Assertion{Path: "nope", SameAs: "runs.7"}, "where nothing is"},
 		{"ordered wants an array", Assertion{Path: "thread", Ordered: raws(`1`)}, "in this order"},
 	}
 	for _, tt := range tests {

@@ -62,6 +62,9 @@ type Live struct {
 	// replay-record program that does it.
 	Record, Recorder string
 	Source           string // what stands behind the provider: live or scripted-model
+	// ModelLog is where the scripted model logs the requests it gets, for
+	// assertions on them; "" leaves those out.
+	ModelLog string
 }
 
 // runner is one run of one scenario with one provider.

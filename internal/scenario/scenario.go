@@ -176,7 +176,10 @@ type Assertion struct {
 	For      []string `json:"for"`      // providers; nil means all
 	Snapshot string   `json:"snapshot"` // key of a captured snapshot; "" means the projection at hand
 	Thread   string   `json:"thread"`   // whose projection; "" means the scenario's thread
-	Of       string   `json:"of"`       // shell or report instead of a projection; report takes an instance: report.claude
+	// Of is shell, report or model instead of a projection. report takes an
+	// instance: report.claude. model is the list of requests that the scripted
+	// model of a live run got.
+	Of string `json:"of"`
 
 	Equals   json.RawMessage   `json:"equals"`
 	Length   *int              `json:"length"`
@@ -186,6 +189,7 @@ type Assertion struct {
 	Absent   bool              `json:"absent"` // null counts as absent
 	OneOf    []json.RawMessage `json:"one_of"`
 	Ordered  []json.RawMessage `json:"ordered"` // others may stand between
+	SameAs   string            `json:"same_as"` // another path of the document
 }
 
 // Duration is a time.Duration written as "10s".

@@ -1,10 +1,12 @@
 package scenario
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -188,7 +190,7 @@ func (r *runner) snapshot(ctx context.Context, thread string) ([]byte, error) {
 func (r *runner) hold(ctx context.Context, as []Assertion, doc []byte) error {
 	var problems []error
 	for _, a := range as {
-		if !a.concerns(r.provider) || r.cfg.Live != nil && strings.HasPrefix(a.Of, "report") {
+		if !a.concerns(r.provider) || !r.offers(a.Of) {
 			continue
 		}
 		on, err := r.document(ctx, a, doc)
@@ -201,6 +203,31 @@ func (r *runner) hold(ctx context.Context, as []Assertion, doc []byte) error {
 	return in(Projection, errors.Join(problems...))
 }
 
+// offers says whether a run can have what an assertion looks at: a peer is
+// there in replay only, a model in live only.
+func (r *runner) offers(of string) bool {
+	if of == modelDoc {
+		return r.cfg.Live != nil && r.cfg.Live.ModelLog != ""
+	}
+	return r.cfg.Live == nil || !strings.HasPrefix(of, "report")
+}
+
+// modelDoc names the requests that the model got.
+const modelDoc = "model"
+
+// modelRequests reads the log of the scripted model: one request a line.
+func modelRequests(path string) ([]byte, error) {
+	lines, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("log of the model: %w", err)
+	}
+	doc := append([]byte{'['}, bytes.ReplaceAll(bytes.TrimSpace(lines), []byte("\n"), []byte(","))...)
+	if doc = append(doc, ']'); !json.Valid(doc) {
+		return nil, fmt.Errorf("log of the model: %s: not one JSON object a line", path)
+	}
+	return doc, nil
+}
+
 // document is what an assertion looks at.
 func (r *runner) document(ctx context.Context, a Assertion, doc []byte) ([]byte, error) {
 	switch {
@@ -208,6 +235,8 @@ func (r *runner) document(ctx context.Context, a Assertion, doc []byte) ([]byte,
 		return r.captured[a.Snapshot], nil
 	case a.Of == shellDoc:
 		return r.snapshot(ctx, shellDoc)
+	case a.Of == modelDoc:
+		return modelRequests(r.cfg.Live.ModelLog)
 	case a.Of != "":
 		_, name, _ := strings.Cut(a.Of, ".")
 		if report := r.reports[orElse(name, r.provider)]; report != nil {

@@ -20,6 +20,7 @@ var Codex = &Flavor{
 	Transport:   Stdio,
 	CheckArgs:   checkAppServerArgs,
 	Classify:    classifyRPC,
+	Verbatim:    true,
 	IDKey:       "id",
 	CheckID:     checkScalarID,
 	NewCodec:    func(Launch) Codec { return &plainCodec{classify: classifyRPC} },
@@ -89,6 +90,7 @@ var Codex = &Flavor{
 		{envelope.Out, "*", "params.expectedTurnId"},
 		{envelope.Out, "*", "params.beforeTurnId"},
 		{envelope.Out, "*", "params.lastTurnId"},
+		{envelope.Out, "*", "params.processId"},
 	},
 }
 

@@ -102,6 +102,10 @@ type Flavor struct {
 	// Classify reads a logical frame. The error says why it is not one.
 	Classify func(dir envelope.Direction, raw json.RawMessage) (Frame, error)
 
+	// Verbatim says that every line of the wire is a frame as it stands,
+	// whatever came before it: equal lines are equal frames.
+	Verbatim bool
+
 	// IDKey is the top-level key of a request or response that holds its id.
 	// A logical frame may lack it; a response is then matched to the oldest
 	// open request of its method.

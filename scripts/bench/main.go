@@ -108,9 +108,11 @@ type child struct {
 	out *bufio.Reader
 }
 
-func start(name string, args ...string) *child {
+func start(name string, args ...string) *child { return startTo(os.Stderr, name, args...) }
+
+func startTo(stderr io.Writer, name string, args ...string) *child {
 	c := &child{cmd: exec.Command(name, args...)}
-	c.cmd.Stderr = os.Stderr
+	c.cmd.Stderr = stderr
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
 		fail(err)
@@ -141,43 +143,6 @@ func (c *child) trip(line []byte) {
 	if _, err := c.out.ReadSlice('\n'); err != nil {
 		fail(err)
 	}
-}
-
-func (b *bench) coldStart(n int) {
-	path := b.script("start.ndjson", 540, "") // about 300 KB
-	info, err := os.Stat(path)
-	if err != nil {
-		fail(err)
-	}
-	line := []byte(request(1) + "\n")
-	first := func(name string, args ...string) time.Duration {
-		t := time.Now()
-		c := start(name, args...)
-		c.trip(line)
-		d := time.Since(t)
-		c.in.Close()
-		io.Copy(io.Discard, c.out)
-		c.cmd.Stderr = nil
-		c.cmd.Wait() // the rest of the transcript is not played here
-		return d
-	}
-	var bare, peer []time.Duration
-	for range n { // alternating, so that both see the same machine
-		bare = append(bare, first(b.self, "echo"))
-		peer = append(peer, first("sh", "-c", `exec "$0" serve "$1" 2>/dev/null`, b.peer, path))
-	}
-	sh := median(repeat(n, func() time.Duration { return first("sh", "-c", `exec "$0" echo`, b.self) })) - median(bare)
-	m := median(peer) - sh
-	fmt.Printf("cold start to first answer, %d KB transcript: peer %.2f ms, echo %.2f ms, ratio %.2f (target ≤ 4, ≤ 5 ms)\n",
-		info.Size()>>10, ms(m), ms(median(bare)), float64(m)/float64(median(bare)))
-}
-
-func repeat(n int, f func() time.Duration) []time.Duration {
-	var all []time.Duration
-	for range n {
-		all = append(all, f())
-	}
-	return all
 }
 
 func (b *bench) pipelined(n int) {

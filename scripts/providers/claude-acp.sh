@@ -2,7 +2,7 @@
 # scripted model. Sourced by scripts/record.sh, which sets home, model_url and
 # cache. The orchestrator drives it, or, with CLIENT=vendor, a plain client.
 
-claude_acp_version=0.101.0
+pin claude_acp_version @agentclientprotocol/claude-agent-acp 0.101.0
 provider_orchestrated=1
 
 # provider_install puts the pinned version, and a Node that it accepts, into

@@ -2,8 +2,8 @@
 # scripts/record.sh, which sets home, model_url and cache. The orchestrator
 # drives it, or, with CLIENT=vendor, the Agent SDK.
 
-claude_version=2.1.332
-claude_package=0.3.332 # of the Agent SDK, and of its platform package, which is that binary
+pin claude_package @anthropic-ai/claude-agent-sdk 0.3.332 # and of its platform package, which is the binary
+claude_version=2.1.${claude_package##*.}
 provider_orchestrated=1
 
 # provider_install puts the pinned binary into the cache, and the SDK where it

@@ -1,7 +1,7 @@
 # How to run Codex against a scripted model. Sourced by scripts/record.sh,
 # which sets home, model_url and cache.
 
-codex_version=0.171.0
+pin codex_version @openai/codex 0.171.0
 
 # provider_install puts the pinned version into the cache.
 provider_install() {

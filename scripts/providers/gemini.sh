@@ -1,7 +1,7 @@
 # How to run Gemini CLI as an ACP agent against a scripted model. Sourced by
 # scripts/record.sh, which sets home, work, model_url and cache.
 
-gemini_version=0.61.0
+pin gemini_version @google/gemini-cli 0.61.0
 provider_orchestrated=1
 
 # provider_install puts the pinned version into the cache.

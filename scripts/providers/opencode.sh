@@ -1,7 +1,7 @@
 # How to run OpenCode's server against a scripted model, driven by OpenCode's
 # own SDK. Sourced by scripts/record.sh, which sets home, model_url and cache.
 
-opencode_version=1.18.33
+pin opencode_version opencode-ai 1.18.33
 opencode_sdk_version=1.19.3
 
 # provider_install puts the pinned versions into the cache.

@@ -1,7 +1,7 @@
 # How to run Qwen Code as an ACP agent against a scripted model. Sourced by
 # scripts/record.sh, which sets home, model_url and cache.
 
-qwen_version=0.24.4
+pin qwen_version @qwen-code/qwen-code 0.24.4
 provider_orchestrated=1
 
 # provider_install puts the pinned version, and a Node that it accepts, into

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Records scenarios anew from the real providers, two at a time, below a folder:
+#   scripts/rerecord.sh DIR [PROVIDER [SCENARIO]]
+# DIR/transcripts takes the recordings, beside their scenario files;
+# DIR/live.ndjson says for each whether it passed; DIR/log keeps what was said.
+# Another version of a provider is chosen with its variable, as in
+# CODEX_VERSION=0.170.0. Exit 1 when one failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+[ $# -ge 1 ] && [ $# -le 3 ] || { echo "usage: scripts/rerecord.sh DIR [PROVIDER [SCENARIO]]" >&2; exit 2; }
+dir=$(realpath -m "$1")
+shift
+mkdir -p "$dir/transcripts" "$dir/log"
+: >"$dir/live.ndjson"
+export dir
+go run ./scripts/suite pairs "$@" >"$dir/pairs"
+one() {
+	local scenario=$1 provider=$2
+	local out=$dir/transcripts/$scenario/$provider.ndjson log=$dir/log/$scenario.$provider
+	mkdir -p "$(dirname "$out")"
+	cp "transcripts/$scenario/"*.yaml "$(dirname "$out")/"
+	if INSTANCES=$3 scripts/record.sh "$provider" "$scenario" "$out" >"$log" 2>&1; then
+		printf '{"scenario":"%s","provider":"%s","live":"passed"}\n' "$scenario" "$provider" >>"$dir/live.ndjson"
+		echo "recorded $scenario/$provider"
+		return
+	fi
+	printf '{"scenario":"%s","provider":"%s","live":"failed"}\n' "$scenario" "$provider" >>"$dir/live.ndjson"
+	printf 'NOT RECORDED %s/%s\n%s\n' "$scenario" "$provider" "$(sed 's/^/  /' "$log")"
+}
+export -f one
+# The first pair of each provider alone: it installs the provider.
+tr '\t' ';' <"$dir/pairs" | sort -t';' -k2,2 -u >"$dir/first"
+while IFS=';' read -r scenario provider instances; do
+	one "$scenario" "$provider" "$instances" </dev/null
+done <"$dir/first"
+tr '\t' ';' <"$dir/pairs" | grep -vxFf "$dir/first" |
+	xargs -r -P 2 -I{} bash -c 'IFS=";" read -r s p i <<<"{}"; one "$s" "$p" "$i"' || true
+! grep -q '"failed"' "$dir/live.ndjson"
