@@ -4,6 +4,7 @@
 
 pin claude_acp_version @agentclientprotocol/claude-agent-acp 0.101.0
 provider_orchestrated=1
+families=(claude acp)
 
 # provider_install puts the pinned version, and a Node that it accepts, into
 # the cache. The binary of Claude Code comes along as a platform package.
@@ -23,7 +24,7 @@ provider_setup() {
 		"ANTHROPIC_BASE_URL=$model_url" ANTHROPIC_API_KEY=none
 		CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 CLAUDE_CODE_MAX_RETRIES=1
 		CLAUDE_CODE_DISABLE_AUTO_MEMORY=1 CLAUDE_CODE_DISABLE_BUNDLED_SKILLS=1
-		IS_SANDBOX=1
+		CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION=false IS_SANDBOX=1
 	)
 }
 

@@ -3,6 +3,7 @@
 
 pin gemini_version @google/gemini-cli 0.61.0
 provider_orchestrated=1
+families=(acp)
 
 # provider_install puts the pinned version into the cache.
 provider_install() {

@@ -7,6 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/opencode.sh"
 name=opencode flags=(--provider opencode --protocol acp.ndjson-jsonrpc)
 acpx_version=0.19.1
 provider_orchestrated=1
+families=(acp)
 
 # provider_install puts the pinned versions, and a Node that acpx accepts, into
 # the cache.

@@ -65,13 +65,14 @@ func (s *acpSettings) read(v gjson.Result) {
 }
 
 // replace makes an option of the session stand for a setting, unless the
-// protocol's own call sets it: then the two say the same.
+// protocol's own call sets it. The two may name their values otherwise.
 func (s *acpSetting) replace(option acpSetting) {
-	if s.config == "" && s.values != nil {
-		option.config = ""
-		option.values = s.values
+	switch {
+	case s.config != "" || s.values == nil:
+		*s = option
+	case slices.Contains(s.values, option.current):
+		s.current = option.current
 	}
-	*s = option
 }
 
 // adjust makes the session's mode and model those of a turn.
