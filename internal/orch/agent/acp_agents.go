@@ -16,8 +16,10 @@ type acpAgent struct {
 	// agent has for it. What is missing leaves the session's mode alone; where
 	// "plan" is missing the agent can't plan.
 	modes map[string]string
-	// forSession are the ids of permission options that last for the session,
-	// where several are of kind allow_always; nil takes the first of that kind.
+	// forSession are the ids of permission options that last for the session.
+	// Others of kind allow_always last longer with the agent, which is more than
+	// a user says who accepts for the session: once is then all that is taken.
+	// nil takes the first of that kind.
 	forSession []string
 
 	questions bool // it puts questions to the user
@@ -46,18 +48,21 @@ func (a acpAgent) version() int64 { return max(a.protocol, 1) }
 var acpAgents = map[string]acpAgent{
 	"registry": {questions: true},
 	"gemini": {
-		command: []string{"gemini", "--acp"},
-		modes:   map[string]string{"approval-required": "default", "auto-accept-edits": "autoEdit", "auto": "autoEdit", "full-access": "yolo", "plan": "plan"},
+		command:    []string{"gemini", "--acp"},
+		modes:      map[string]string{"approval-required": "default", "auto-accept-edits": "autoEdit", "auto": "autoEdit", "full-access": "yolo", "plan": "plan"},
+		forSession: []string{"proceed_always"},
 	},
 	"qwen": {
-		command: []string{"qwen", "--acp"},
-		modes:   map[string]string{"approval-required": "default", "auto-accept-edits": "auto-edit", "auto": "auto", "full-access": "yolo", "plan": "plan"},
-		answers: map[string]string{"craft/drainMidTurnQueue": `{}`, "_qwencode/start_turn": `{}`},
+		command:    []string{"qwen", "--acp"},
+		modes:      map[string]string{"approval-required": "default", "auto-accept-edits": "auto-edit", "auto": "auto", "full-access": "yolo", "plan": "plan"},
+		forSession: []string{},
+		answers:    map[string]string{"craft/drainMidTurnQueue": `{}`, "_qwencode/start_turn": `{}`},
 	},
 	"opencode-acp": {
-		recorded: "opencode",
-		command:  []string{"opencode", "acp"},
-		modes:    map[string]string{"approval-required": "build", "auto-accept-edits": "build", "auto": "build", "full-access": "build", "plan": "plan"},
+		recorded:   "opencode",
+		command:    []string{"opencode", "acp"},
+		modes:      map[string]string{"approval-required": "build", "auto-accept-edits": "build", "auto": "build", "full-access": "build", "plan": "plan"},
+		forSession: []string{"always"},
 	},
 	"codex-acp":    codexACP(1),
 	"codex-acp-2":  codexACP(2),
@@ -75,22 +80,24 @@ var acpAgents = map[string]acpAgent{
 
 func codexACP(protocol int64) acpAgent {
 	return acpAgent{
-		recorded:  "codex-acp",
-		command:   []string{"codex-acp"},
-		protocol:  protocol,
-		modes:     map[string]string{"approval-required": "read-only", "auto-accept-edits": "workspace-write", "auto": "agent", "full-access": "agent-full-access"},
-		subagents: true,
+		recorded:   "codex-acp",
+		command:    []string{"codex-acp"},
+		protocol:   protocol,
+		modes:      map[string]string{"approval-required": "read-only", "auto-accept-edits": "workspace-write", "auto": "agent", "full-access": "agent-full-access"},
+		forSession: []string{},
+		subagents:  true,
 	}
 }
 
 func claudeACP(protocol int64) acpAgent {
 	return acpAgent{
-		recorded:  "claude-acp",
-		command:   []string{"claude-agent-acp"},
-		protocol:  protocol,
-		modes:     map[string]string{"approval-required": "default", "auto-accept-edits": "acceptEdits", "auto": "auto", "full-access": "bypassPermissions", "plan": "plan"},
-		questions: true,
-		subagents: true,
+		recorded:   "claude-acp",
+		command:    []string{"claude-agent-acp"},
+		protocol:   protocol,
+		modes:      map[string]string{"approval-required": "default", "auto-accept-edits": "acceptEdits", "auto": "auto", "full-access": "bypassPermissions", "plan": "plan"},
+		forSession: []string{},
+		questions:  true,
+		subagents:  true,
 	}
 }
 

@@ -206,7 +206,8 @@ func answerACPPermission(c *acpFacts, d orch.Decision, p gjson.Result) (any, err
 		}
 		return acpSelected(options[i].Get("optionId").String()), true
 	}
-	if d.Kind == "acceptForSession" {
+	if d.Kind == "acceptForSession" && c.kind.forSession != nil {
+		kinds = []string{"allow_once"}
 		for _, id := range c.kind.forSession {
 			if answer, ok := pickOption(func(o gjson.Result) bool { return o.Get("optionId").Str == id }); ok {
 				return answer, nil
