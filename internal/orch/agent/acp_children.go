@@ -25,11 +25,10 @@ var acpWork = map[string]bool{
 // subagentUpdated takes what a session says of a child, which has a session of
 // its own:
 //
-//	{"sessionUpdate":"subagent_update","sessionId":"…","title":"…","description":"…",
-//	 "state":{"state":"idle","stopReason":"end_turn"}}
+//	{"sessionUpdate":"subagent_update","sessionId":"…","title":"…","state":{"state":"idle","stopReason":"end_turn"}}
 func (c *acpFacts) subagentUpdated(parent *acpThread, u gjson.Result) {
 	child := c.nameChild(parent, u.Get("sessionId").String(), orch.SubagentUpdated{
-		Title: u.Get("title").String(), Prompt: u.Get("description").String(),
+		Title: u.Get("title").String(),
 	})
 	if child == nil {
 		return
@@ -112,9 +111,11 @@ func (c *acpFacts) childBegins(t *acpThread) {
 	c.push(orch.TurnStarted{NativeThreadID: t.id, NativeTurnID: t.turn.id})
 }
 
-// childPrompt takes what a child was told to do.
+// childPrompt takes what a child was told to do: as a user's message, or as
+// one that went from session to session.
 func (c *acpFacts) childPrompt(t *acpThread, u gjson.Result) {
-	if t.child != nil {
+	to := u.Get("recipientSessionId")
+	if t.child != nil && (!to.Exists() || to.Str == t.id) {
 		text := acpContentText(u.Get("content"))
 		c.childSaid(t, func(a *orch.SubagentUpdated) { a.Prompt = firstText(a.Prompt, text) })
 	}

@@ -17,7 +17,9 @@ import (
 // The protocol names no turns: one begins with our prompt and ends, in version
 // 1, with the prompt's answer, in version 2 with the session being idle again.
 // What an agent says of its session between two turns means nothing here: it
-// repeats history, tells its settings, or chats on.
+// repeats history, tells its settings, or chats on. The protocol has no mark by
+// which something that was said just before a prompt arrived could be told from
+// the answer to it.
 //
 // A session is ours, a named child's, or not named yet: what is said of the
 // last kind is held until it is.
@@ -193,7 +195,7 @@ func (c *acpFacts) update(t *acpThread, u gjson.Result) {
 		c.chunk(t, acpTextTypes[kind], u.Get("messageId").String(), acpContentText(u.Get("content")))
 	case "agent_message", "agent_thought":
 		c.whole(t, acpTextTypes[kind], u.Get("messageId").String(), u.Get("content"))
-	case "user_message_chunk", "user_message":
+	case "user_message_chunk", "user_message", "session_message":
 		c.childPrompt(t, u)
 	case "tool_call", "tool_call_update":
 		c.toolUpdated(t, u)
@@ -205,10 +207,10 @@ func (c *acpFacts) update(t *acpThread, u gjson.Result) {
 		c.todoUpdated(t, u.Get("entries"))
 	case "plan_update":
 		c.todoUpdated(t, u.Get("plan.entries"))
-	case "current_mode_update":
-		c.settings.mode.current = strings.Clone(u.Get("currentModeId").String())
-	case "config_option_update":
-		c.settings.read(u)
+	case "current_mode_update", "config_option_update":
+		if t.child == nil {
+			c.settings.update(u)
+		}
 	case "state_update":
 		c.stateUpdated(t, u)
 	}

@@ -110,6 +110,8 @@ type acpTool struct {
 	input, output           gjson.Result
 	content                 []gjson.Result
 	path                    string
+	printed                 string // what a terminal of the agent's own showed
+	exit                    *int64 // and how it ended
 	declined                bool
 	last                    orch.ProviderItem // as emitted
 }
@@ -150,6 +152,12 @@ func (c *acpFacts) toolUpdated(t *acpThread, u gjson.Result) {
 	}
 	if v := u.Get("content"); v.IsArray() {
 		tool.content = v.Array()
+	}
+	// Two agents show their terminals beside the protocol.
+	tool.printed += u.Get("_meta.terminal_output_delta.data").String()
+	if code := u.Get("_meta.terminal_exit.exit_code"); code.Type == gjson.Number {
+		n := code.Int()
+		tool.exit = &n
 	}
 	c.emitTool(t, tool)
 }
@@ -234,7 +242,7 @@ func (tool *acpTool) item(terminals map[string]string) orch.ProviderItem {
 			Command     string `json:"command"`
 			Description string `json:"description,omitempty"`
 			ExitCode    *int64 `json:"exitCode,omitempty"`
-		}{command, tool.input.Get("description").Str, acpExitCode(tool.output)})
+		}{command, tool.input.Get("description").Str, tool.exitCode()})
 	case "edit", "delete", "move":
 		path := firstText(tool.path, pickText(tool.input, []string{"file_path", "filePath", "path"}), tool.diffPath())
 		p.Type, p.Title = "file_change", firstText(path, tool.title)
@@ -278,14 +286,14 @@ func acpCommand(input gjson.Result) string {
 	return ""
 }
 
-func acpExitCode(output gjson.Result) *int64 {
+func (tool *acpTool) exitCode() *int64 {
 	for _, name := range []string{"exit_code", "exitCode", "metadata.exit"} {
-		if v := output.Get(name); v.Type == gjson.Number {
+		if v := tool.output.Get(name); v.Type == gjson.Number {
 			n := v.Int()
 			return &n
 		}
 	}
-	return nil
+	return tool.exit
 }
 
 // text is what a tool gave: its content, else its raw output where that is
@@ -299,6 +307,9 @@ func (tool *acpTool) text(terminals map[string]string) string {
 	}
 	if len(texts) > 0 {
 		return strings.Join(texts, "\n")
+	}
+	if tool.printed != "" {
+		return tool.printed
 	}
 	if tool.output.Type == gjson.String {
 		return strings.Clone(tool.output.Str)

@@ -43,6 +43,14 @@ func readACPSettings(result gjson.Result) acpSettings {
 	return s
 }
 
+// update takes what the agent says that it changed.
+func (s *acpSettings) update(u gjson.Result) {
+	if mode := u.Get("currentModeId").String(); mode != "" {
+		s.mode.current = strings.Clone(mode)
+	}
+	s.read(u)
+}
+
 // read takes the options of a session.
 func (s *acpSettings) read(v gjson.Result) {
 	for _, o := range v.Get("configOptions").Array() {

@@ -88,8 +88,8 @@ func doneItems(events []orch.ProviderEvent) (items []string) {
 // begins; a tool may be announced by the question about it, and a declined one
 // is never heard of again. An option is chosen by its kind.
 func TestACPTurn(t *testing.T) {
-	s := openACP(t, "registry", acpHello+acpNew+
-		acpUpdate("T", `"agent_message_chunk","content":{"type":"text","text":"before the turn"}`)+
+	before := acpUpdate("T", `"agent_message_chunk","content":{"type":"text","text":"before the turn"}`)
+	s := openACP(t, "registry", acpHello+strings.Replace(acpNew, "\n", "\n"+before, 1)+
 		acpPromptLine("3", "hi <you>")+
 		acpUpdate("T", `"user_message_chunk","content":{"type":"text","text":"hi"}`)+
 		acpUpdate("T", `"agent_thought_chunk","content":{"type":"text","text":"hm"}`)+
