@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,6 +34,7 @@ func TestMain(m *testing.M) {
 type fault struct {
 	name, scenario string
 	faults         func() *faults
+	also           []string // providers to notice it with, beside codex
 }
 
 var faultList = []fault{
@@ -42,7 +45,7 @@ var faultList = []fault{
 				s.end(s.first(), "completed")
 			}
 		}})
-	}},
+	}, []string{"claude-acp"}},
 	{"a child's work goes to the parent", "subagent", func() *faults {
 		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
 			if i, ok := e.(orch.ItemUpdated); ok {
@@ -52,16 +55,16 @@ var faultList = []fault{
 			}
 			emit(e)
 		}})
-	}},
+	}, nil},
 	{"a child checkpoint advances the run count", "subagent_checkpoint", func() *faults {
 		return storeFault(faultyStore{batch: rewrite(orch.KindCheckpoint, `"appRunOrdinal":null`, `"appRunOrdinal":1`)})
-	}},
+	}, nil},
 	{"a child checkpoint has no files", "subagent_checkpoint", func() *faults {
 		return checkpointFault(faultyCheckpoints{capture: func(_ orch.CaptureRequest, c orch.Capture) (orch.Capture, error) {
 			c.Files = nil
 			return c, nil
 		}})
-	}},
+	}, nil},
 	{"an acknowledgement closes the run", "turn_interrupt", func() *faults {
 		return agentFault(hooks{interrupt: func(s *faultySession, ctx context.Context, thread, turn string) error {
 			err := s.AgentSession.Interrupt(ctx, thread, turn)
@@ -69,13 +72,13 @@ var faultList = []fault{
 			time.Sleep(100 * time.Millisecond) // a probe sees it
 			return err
 		}})
-	}},
+	}, []string{"gemini", "claude-acp-2"}},
 	{"an interrupt never reaches the provider", "turn_interrupt_mid_tool", func() *faults {
 		return agentFault(hooks{interrupt: func(s *faultySession, _ context.Context, thread, turn string) error {
 			s.end(orch.TurnStarted{NativeThreadID: thread, NativeTurnID: turn}, "interrupted")
 			return nil
 		}})
-	}},
+	}, nil},
 	{"the second prompt comes before the cancelled response", "steering_restart_fallback", func() *faults {
 		return agentFault(hooks{
 			interrupt: func(s *faultySession, _ context.Context, thread, turn string) error {
@@ -83,14 +86,15 @@ var faultList = []fault{
 				return nil
 			},
 			start: func(s *faultySession, ctx context.Context, in orch.TurnInput) error {
+				root := s.first()
 				err := s.AgentSession.StartTurn(ctx, in)
-				if root := s.first(); root.NativeTurnID != "" {
+				if root.NativeTurnID != "" {
 					err = errors.Join(err, s.AgentSession.Interrupt(ctx, root.NativeThreadID, root.NativeTurnID))
 				}
 				return err
 			},
 		})
-	}},
+	}, []string{"gemini", "codex-acp", "codex-acp-2"}},
 	{"the end of a superseded turn ends the run", "steering_restart_fallback", func() *faults {
 		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
 			emit(e)
@@ -98,24 +102,24 @@ var faultList = []fault{
 				s.end(t, "interrupted")
 			}
 		}})
-	}},
+	}, nil},
 	{"a steer starts a turn of its own", "message_steering", func() *faults {
 		return agentFault(hooks{steer: func(s *faultySession, ctx context.Context, _, _ string, in orch.TurnInput) error {
 			return s.AgentSession.StartTurn(ctx, in)
 		}})
-	}},
+	}, nil},
 	{"an acceptance becomes a refusal", "approval_request", func() *faults {
 		return agentFault(hooks{respond: func(s *faultySession, ctx context.Context, id string, d orch.Decision) error {
 			d.Kind = "decline"
 			return s.AgentSession.Respond(ctx, id, d)
 		}})
-	}},
+	}, []string{"opencode-acp"}},
 	{"a refusal becomes an acceptance", "approval_declined", func() *faults {
 		return agentFault(hooks{respond: func(s *faultySession, ctx context.Context, id string, d orch.Decision) error {
 			d.Kind = "accept"
 			return s.AgentSession.Respond(ctx, id, d)
 		}})
-	}},
+	}, nil},
 	{"requests are answered without the user", "approval_request", func() *faults {
 		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
 			if r, ok := e.(orch.RequestOpened); ok {
@@ -124,10 +128,10 @@ var faultList = []fault{
 			}
 			emit(e)
 		}})
-	}},
+	}, nil},
 	{"answers are lost", "plan_questions", func() *faults {
 		return agentFault(hooks{respond: func(*faultySession, context.Context, string, orch.Decision) error { return nil }})
-	}},
+	}, nil},
 	{"a duplicate command replays", "multi_turn", func() *faults {
 		var seen atomic.Int64
 		return storeFault(faultyStore{request: func(r *orch.CommitRequest) {
@@ -135,18 +139,18 @@ var faultList = []fault{
 				r.CommandID = fmt.Sprint(r.CommandID, "/", seen.Add(1))
 			}
 		}})
-	}},
+	}, nil},
 	{"a turn is given twice", "simple", func() *faults {
 		return agentFault(hooks{start: func(s *faultySession, ctx context.Context, in orch.TurnInput) error {
 			return errors.Join(s.AgentSession.StartTurn(ctx, in), s.AgentSession.StartTurn(ctx, in))
 		}})
-	}},
+	}, nil},
 	{"a run does not wait for its checkpoint", "simple", func() *faults {
 		return storeFault(faultyStore{batch: without(orch.KindRun, `"status":"waiting"`)})
-	}},
+	}, nil},
 	{"a checkpoint is taken before the turn's end is known", "simple", func() *faults {
 		return storeFault(faultyStore{batch: without(orch.KindProviderTurn, `"status":"completed"`)})
-	}},
+	}, nil},
 	{"the run ends when its turn starts", "simple", func() *faults {
 		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
 			emit(e)
@@ -154,7 +158,7 @@ var faultList = []fault{
 				s.end(t, "completed")
 			}
 		}})
-	}},
+	}, nil},
 	{"no baseline is taken", "simple", func() *faults {
 		return checkpointFault(faultyCheckpoints{capture: func(r orch.CaptureRequest, c orch.Capture) (orch.Capture, error) {
 			if strings.HasSuffix(r.Ref, "/0") {
@@ -162,39 +166,39 @@ var faultList = []fault{
 			}
 			return c, nil
 		}})
-	}},
+	}, nil},
 	{"a resumed thread is a new one", "multi_turn_restart", func() *faults {
 		return agentFault(hooks{resume: func(s *faultySession, ctx context.Context, _ string, t orch.ThreadOptions) (orch.NativeThread, error) {
 			return s.AgentSession.StartThread(ctx, t)
 		}})
-	}},
+	}, nil},
 	{"a rollback leaves the conversation", "thread_rollback", func() *faults {
 		return agentFault(hooks{rollback: func(_ *faultySession, _ context.Context, id, _ string, _ int) (orch.NativeThread, error) {
 			return orch.NativeThread{ID: id}, nil
 		}})
-	}},
+	}, nil},
 	{"a rollback leaves the workspace", "thread_rollback", func() *faults {
 		return checkpointFault(faultyCheckpoints{restore: func() error { return nil }})
-	}},
+	}, nil},
 	{"a rollback leaves later checkpoints", "thread_rollback", func() *faults {
 		return storeFault(faultyStore{batch: without(orch.KindCheckpoint, `"status":"stale"`)})
-	}},
+	}, nil},
 	{"a fork forgets the provider's thread", "thread_fork", func() *faults {
 		return agentFault(hooks{fork: func(s *faultySession, ctx context.Context, _, _ string, t orch.ThreadOptions) (orch.NativeThread, error) {
 			return s.AgentSession.StartThread(ctx, t)
 		}})
-	}},
+	}, nil},
 	{"a fork takes all of the provider's thread", "thread_fork", func() *faults {
 		return agentFault(hooks{fork: func(s *faultySession, ctx context.Context, id, _ string, t orch.ThreadOptions) (orch.NativeThread, error) {
 			return s.AgentSession.ForkThread(ctx, id, "", t)
 		}})
-	}},
+	}, nil},
 	{"a handoff repeats the target's own turns", "thread_merge_back", func() *faults {
 		return agentFault(hooks{start: func(s *faultySession, ctx context.Context, in orch.TurnInput) error {
 			in.Text = strings.Replace(in.Text, "User: ", "User: Respond with exactly: main turn complete\nUser: ", 1)
 			return s.AgentSession.StartTurn(ctx, in)
 		}})
-	}},
+	}, nil},
 	{"a delta handoff repeats the target's own turns", "instance_switch_return", func() *faults {
 		return agentFault(hooks{start: func(s *faultySession, ctx context.Context, in orch.TurnInput) error {
 			if strings.Contains(in.Text, "delta_since_target_last_seen") {
@@ -202,7 +206,7 @@ var faultList = []fault{
 			}
 			return s.AgentSession.StartTurn(ctx, in)
 		}})
-	}},
+	}, nil},
 	{"a provider that comes in is told nothing", "instance_switch_return", func() *faults {
 		return agentFault(hooks{start: func(s *faultySession, ctx context.Context, in orch.TurnInput) error {
 			if _, words, ok := strings.Cut(in.Text, "User message:\n"); ok {
@@ -210,10 +214,10 @@ var faultList = []fault{
 			}
 			return s.AgentSession.StartTurn(ctx, in)
 		}})
-	}},
+	}, nil},
 	{"the user's words are stored with the handoff", "thread_merge_back", func() *faults {
 		return storeFault(faultyStore{batch: rewrite(orch.KindMessage, `"text":"Which`, `"text":"Context handoff: Which`)})
-	}},
+	}, nil},
 	{"a cancelled queued run starts", "queued_cancelled", func() *faults {
 		var first atomic.Bool
 		return agentFault(hooks{event: func(s *faultySession, e orch.ProviderEvent, emit func(orch.ProviderEvent)) {
@@ -222,13 +226,13 @@ var faultList = []fault{
 			}
 			emit(e)
 		}})
-	}},
+	}, nil},
 	{"a snapshot stands at a later sequence", "simple", func() *faults {
 		return storeFault(faultyStore{thread: func(t orch.ThreadRows) orch.ThreadRows {
 			t.Sequence += 5
 			return t
 		}})
-	}},
+	}, nil},
 	{"the stream repeats an event", "simple", func() *faults {
 		return storeFault(faultyStore{events: func(e []orch.StoredEvent) []orch.StoredEvent {
 			if len(e) > 1 {
@@ -236,7 +240,7 @@ var faultList = []fault{
 			}
 			return e
 		}})
-	}},
+	}, nil},
 }
 
 // TestFaults switches in one fault after the other. A scenario that passes
@@ -249,35 +253,40 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(t *testing.T, name string, f *faults) *Result {
+	run := func(t *testing.T, name, provider string, f *faults) *Result {
 		sc, err := Load("../../transcripts/"+name, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		sc.Timeout = Duration(2 * time.Second)
 		cfg := Config{Peer: self, Env: os.Environ(), Temp: t.TempDir(), faults: f}
-		return Run(t.Context(), cfg, sc, "codex")
+		return Run(t.Context(), cfg, sc, provider)
 	}
-	table := make([]string, len(faultList))
-	t.Cleanup(func() { t.Log("\n" + strings.Join(table, "\n")) })
+	var mu sync.Mutex
+	var table []string
+	t.Cleanup(func() { t.Log("\n" + strings.Join(slices.Sorted(slices.Values(table)), "\n")) })
 	sound := map[string]bool{}
-	for i, f := range faultList {
-		if !sound[f.scenario] {
-			sound[f.scenario] = true
-			t.Run("sound/"+f.scenario, func(t *testing.T) {
-				if r := run(t, f.scenario, nil); r.Status != Passed {
-					t.Errorf("%s: %s", r.Status, r.Reason)
+	for _, f := range faultList {
+		for _, provider := range append([]string{"codex"}, f.also...) {
+			if pair := f.scenario + "/" + provider; !sound[pair] {
+				sound[pair] = true
+				t.Run("sound/"+pair, func(t *testing.T) {
+					if r := run(t, f.scenario, provider, nil); r.Status != Passed {
+						t.Errorf("%s: %s", r.Status, r.Reason)
+					}
+				})
+			}
+			t.Run(f.name+"/"+provider, func(t *testing.T) {
+				t.Parallel()
+				r := run(t, f.scenario, provider, f.faults())
+				line, _, _ := strings.Cut(strings.TrimPrefix(r.Reason, "transcripts/"), "\n")
+				mu.Lock()
+				table = append(table, fmt.Sprintf("%-52s %-40s %-7s %-12s %s", f.name, f.scenario+"/"+provider, r.Status, r.Layer, shorten(line, 90)))
+				mu.Unlock()
+				if r.Status != Failed {
+					t.Errorf("%s with the fault: %s", r.Status, r.Reason)
 				}
 			})
 		}
-		t.Run(f.name, func(t *testing.T) {
-			t.Parallel()
-			r := run(t, f.scenario, f.faults())
-			line, _, _ := strings.Cut(strings.TrimPrefix(r.Reason, "transcripts/"), "\n")
-			table[i] = fmt.Sprintf("%-52s %-26s %-7s %-12s %s", f.name, f.scenario, r.Status, r.Layer, shorten(line, 90))
-			if r.Status != Failed {
-				t.Errorf("%s with the fault: %s", r.Status, r.Reason)
-			}
-		})
 	}
 }
