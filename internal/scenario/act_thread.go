@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
@@ -93,5 +94,11 @@ func (r *runner) detach(ctx context.Context, d *Detach) error {
 		return err
 	}
 	id := r.newCommand("detach")
-	return r.settled(ctx, id, "", thread, orch.DetachSession{CommandID: id, ThreadID: thread})
+	if err := r.settled(ctx, id, "", thread, orch.DetachSession{CommandID: id, ThreadID: thread}); err != nil {
+		return err
+	}
+	// What the session has to say of its end comes after the effect.
+	return r.awaitThread(ctx, 0, d.Thread, "the end of its provider session", func(p *orch.Projection) bool {
+		return !slices.ContainsFunc(p.ProviderSessions, func(s orch.ProviderSession) bool { return s.Status != "stopped" && s.Status != "error" })
+	})
 }
