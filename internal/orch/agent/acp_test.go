@@ -49,15 +49,34 @@ func acpPromptLine(id, text string) string {
 	return `> {"jsonrpc":"2.0","id":` + id + `,"method":"session/prompt","params":{"sessionId":"T","prompt":[{"type":"text","text":"` + text + `"}]}}` + "\n"
 }
 
-// collect reads events up to the end of a turn.
-func collect(s *acpSession) (events []orch.ProviderEvent) {
-	for e := range s.Events() {
-		events = append(events, e)
-		if ended, ok := e.(orch.TurnEnded); ok && ended.NativeThreadID == "T" {
-			return events
+// collect reads events up to one that is wanted. A session that says nothing
+// more fails the test.
+func collect(t *testing.T, s *acpSession, wanted func(orch.ProviderEvent) bool) (events []orch.ProviderEvent) {
+	t.Helper()
+	ctx := testContext(t)
+	for {
+		select {
+		case e, ok := <-s.Events():
+			if !ok {
+				t.Fatalf("the session ended after %+v", events)
+			}
+			if events = append(events, e); wanted(e) {
+				return events
+			}
+		case <-ctx.Done():
+			t.Fatalf("nothing came after %+v", events)
 		}
 	}
-	return events
+}
+
+func asked(e orch.ProviderEvent) bool {
+	_, ok := e.(orch.RequestOpened)
+	return ok
+}
+
+func turnEnd(e orch.ProviderEvent) bool {
+	_, ok := e.(orch.TurnEnded)
+	return ok
 }
 
 func closeACP(t *testing.T, s *acpSession) {
@@ -111,16 +130,9 @@ eof`)
 	if err := s.StartTurn(ctx, acpTurnIn("approval-required", "A", "hi <you>")); err != nil {
 		t.Fatal(err)
 	}
-	var events []orch.ProviderEvent
-	for {
-		e := <-s.Events()
-		events = append(events, e)
-		if open, ok := e.(orch.RequestOpened); ok {
-			if open.Kind != "file-change" || open.NativeItemID != "d" || open.NativeRequestID != `"q"` {
-				t.Errorf("request %+v", open)
-			}
-			break
-		}
+	events := collect(t, s, asked)
+	if open := events[len(events)-1].(orch.RequestOpened); open.Kind != "file-change" || open.NativeItemID != "d" || open.NativeRequestID != `"q"` {
+		t.Errorf("request %+v", open)
 	}
 	if err := s.Respond(ctx, `"q"`, orch.Decision{Kind: "decline"}); err != nil {
 		t.Fatal(err)
@@ -128,7 +140,7 @@ eof`)
 	if err := s.Respond(ctx, `"q"`, orch.Decision{Kind: "accept"}); err == nil {
 		t.Error("a request was answered twice")
 	}
-	events = append(events, collect(s)...)
+	events = append(events, collect(t, s, turnEnd)...)
 	want := []string{
 		"T|reasoning|completed||hm", "T|assistant_message|completed||one two", "T|command_execution|completed|echo|out",
 		"T|assistant_message|completed||three", "T|file_change|cancelled|/w/f|", "T|todo_list|completed||",
@@ -164,18 +176,14 @@ eof`)
 	if err := s.StartTurn(ctx, acpTurnIn("approval-required", "A", "wait")); err != nil {
 		t.Fatal(err)
 	}
-	for e := range s.Events() {
-		if _, ok := e.(orch.RequestOpened); ok {
-			break
-		}
-	}
+	collect(t, s, asked)
 	if err := s.StartTurn(ctx, acpTurnIn("approval-required", "B", "early")); err == nil {
 		t.Error("a second prompt went out before the answer to the first")
 	}
 	if err := s.Interrupt(ctx, "T", "turn:A"); err != nil {
 		t.Fatal(err)
 	}
-	events := collect(s)
+	events := collect(t, s, turnEnd)
 	want := []orch.ProviderEvent{orch.RequestClosed{NativeThreadID: "T", NativeRequestID: "0"}}
 	if diff := cmp.Diff(want, events[:1]); diff != "" {
 		t.Error(diff)
@@ -198,7 +206,7 @@ eof`)
 		if err := s.StartTurn(ctx, acpTurnIn("approval-required", next.attempt, next.text)); err != nil {
 			t.Fatal(err)
 		}
-		events = collect(s)
+		events = collect(t, s, turnEnd)
 		ended(next.attempt, next.status, next.reason)
 	}
 	closeACP(t, s)
@@ -236,7 +244,7 @@ func TestACPDraft(t *testing.T) {
 	if err := s.StartTurn(ctx, acpTurnIn("full-access", "A", "hi")); err != nil {
 		t.Fatal(err)
 	}
-	events := collect(s)
+	events := collect(t, s, turnEnd)
 	want := []string{
 		"T|assistant_message|completed||right", "T|assistant_message|completed||next",
 		"T|command_execution|completed|echo|out", "T|todo_list|completed||",
@@ -250,7 +258,7 @@ func TestACPDraft(t *testing.T) {
 	if err := s.Interrupt(ctx, "T", "turn:B"); err != nil {
 		t.Fatal(err)
 	}
-	events = collect(s)
+	events = collect(t, s, turnEnd)
 	if e, want := events[len(events)-1], (orch.TurnEnded{NativeThreadID: "T", NativeTurnID: "turn:B", Status: "interrupted"}); e != want {
 		t.Errorf("got %+v, want %+v", e, want)
 	}
