@@ -13,8 +13,9 @@
 # network namespace without any other network.
 # A scenario of several provider instances wants INSTANCES="NAME=PROVIDER …" for
 # the others; they are recorded beside OUT, each to NAME.ndjson.
-# The model says what stands in model.PROVIDER.yaml, else in model.yaml: tools
-# have other names with every provider.
+# The model says what stands in model.PROVIDER.yaml, else in model.FAMILY.yaml
+# for one of the recipe's families, else in model.yaml: tools have other names
+# with every provider.
 # KEEP=1 keeps the scratch folder, with the log of what the model was asked.
 set -euo pipefail
 
@@ -158,10 +159,7 @@ if [[ ${1:-} == --replay ]]; then
 fi
 [[ $# -eq 2 || $# -eq 3 ]] || die "usage: scripts/record.sh PROVIDER SCENARIO [OUT]" 2
 provider=$1 scenario=$2
-script=$root/transcripts/$scenario/model.$provider.yaml
-[[ -f $script ]] || script=$root/transcripts/$scenario/model.yaml
 cache=${REPLAYPEER_CACHE:-$HOME/.cache/replaypeer}
-[[ -f $script ]] || die "scenario $scenario has no model.yaml" 2
 # shellcheck source=npm.sh
 source "$root/scripts/npm.sh"
 
@@ -172,8 +170,14 @@ use() {
 	# shellcheck source=providers/codex.sh
 	source "$recipe"
 }
+families=() # that a provider belongs to, the closest first
 name=$provider flags=(--provider "$provider") # of the program, for the recorder
 use "$provider"
+for kind in ".$provider" "${families[@]/#/.}" ""; do
+	script=$root/transcripts/$scenario/model$kind.yaml
+	[[ ! -f $script ]] || break
+done
+[[ -f $script ]] || die "scenario $scenario has no model.yaml" 2
 driven=
 if declare -F provider_driver >/dev/null && [[ -z ${provider_orchestrated:-} || ${CLIENT:-} == vendor ]]; then
 	driven=1

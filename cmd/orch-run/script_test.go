@@ -41,9 +41,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// otherProvider is a provider of a scenario that has no hand-made transcript:
-// any but codex.
-var otherProvider = regexp.MustCompile(`(?m)^  ([abd-z][a-z-]*|claude[a-z-]*|codex-[a-z]+|cursor): \{model: .*\n`)
+// otherProvider is a provider of a scenario that has no hand-made transcript.
+var otherProvider = regexp.MustCompile(`(?m)^  ([abd-z][a-z0-9-]*|claude[a-z0-9-]*|codex-[a-z0-9-]+|cursor): \{model: .*\n`)
 
 // setup gives each script a folder "s" with the scenarios of the repository
 // and hand-made transcripts of codex, which the scripts may spoil.

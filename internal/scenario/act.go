@@ -207,7 +207,7 @@ func (r *runner) promote(ctx context.Context, p *Promote) error {
 		return in(Adapter, err)
 	}
 	id := r.newCommand("promote")
-	_, err = r.dispatch(ctx, id, "", orch.PromoteQueuedRun{CommandID: id, ThreadID: r.thread, QueuedRunID: run, TargetRunID: target})
+	_, err = r.dispatch(ctx, id, p.Refused, orch.PromoteQueuedRun{CommandID: id, ThreadID: r.thread, QueuedRunID: run, TargetRunID: target})
 	return err
 }
 

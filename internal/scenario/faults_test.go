@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -321,6 +322,14 @@ var faultList = []fault{
 	}},
 }
 
+// alsoOn are providers that must notice a fault beside the one it names.
+var alsoOn = map[string][]string{
+	"a child's completion closes the run":                   {"claude-acp"},
+	"an acknowledgement closes the run":                     {"gemini", "claude-acp-2"},
+	"the second prompt comes before the cancelled response": {"gemini", "codex-acp", "codex-acp-2"},
+	"an acceptance becomes a refusal":                       {"opencode-acp"},
+}
+
 // TestFaults switches in one fault after the other. A scenario that passes
 // with a fault proves nothing.
 func TestFaults(t *testing.T) {
@@ -343,10 +352,16 @@ func TestFaults(t *testing.T) {
 		cfg := Config{Peer: self, Env: os.Environ(), faults: f} // Temp is short: a socket lies there
 		return Run(t.Context(), cfg, sc, orElse(provider, "codex"))
 	}
-	table := make([]string, len(faultList))
+	list := slices.Clone(faultList)
+	for _, f := range faultList {
+		for _, provider := range alsoOn[f.name] {
+			list = append(list, fault{f.name + "/" + provider, f.scenario + "/" + provider, f.faults})
+		}
+	}
+	table := make([]string, len(list))
 	t.Cleanup(func() { t.Log("\n" + strings.Join(table, "\n")) })
 	sound := map[string]bool{}
-	for i, f := range faultList {
+	for i, f := range list {
 		if !sound[f.scenario] {
 			sound[f.scenario] = true
 			t.Run("sound/"+f.scenario, func(t *testing.T) {

@@ -22,6 +22,7 @@ type instance struct {
 	model    string
 
 	transcript, shown string // "" for a live provider
+	retarget          string // provider that the transcript is of; "" for its own
 	report, state     string
 	control           string // "" when nothing is held
 	hold              []string
@@ -45,7 +46,8 @@ func (r *runner) makeInstances() []*instance {
 	if r.cfg.Live != nil {
 		return all
 	}
-	main.transcript, main.shown = r.sc.transcript(r.provider, r.settings.Transcript)
+	main.retarget = r.settings.Retarget
+	main.transcript, main.shown = r.sc.transcript(orElse(main.retarget, r.provider), r.settings.Transcript)
 	for _, in := range all[1:] {
 		in.transcript, in.shown = r.sc.transcript(in.name, r.settings.Instances[in.name].Transcript)
 	}
@@ -101,9 +103,12 @@ func (r *runner) checkTranscript(in *instance) error {
 	if err != nil {
 		return err
 	}
+	provider, protocol := agent.Recorded(orElse(in.retarget, in.provider))
 	switch h := t.Header; {
-	case h.Provider != in.provider:
-		return fmt.Errorf("%s:%d: transcript is of provider %q: want %q", in.shown, h.Line, h.Provider, in.provider)
+	case h.Provider != provider:
+		return fmt.Errorf("%s:%d: transcript is of provider %q: want %q", in.shown, h.Line, h.Provider, provider)
+	case protocol != "" && h.Protocol != protocol:
+		return fmt.Errorf("%s:%d: transcript is of protocol %q: want %q", in.shown, h.Line, h.Protocol, protocol)
 	case h.Scenario != r.sc.Name:
 		return fmt.Errorf("%s:%d: transcript is of scenario %q: want %q", in.shown, h.Line, h.Scenario, r.sc.Name)
 	}
@@ -113,7 +118,12 @@ func (r *runner) checkTranscript(in *instance) error {
 // peerConfig gives the peer half the patience that the steps have, because it
 // can say better what was awaited.
 func (r *runner) peerConfig(in *instance) peer.Config {
+	as := ""
+	if in.retarget != "" {
+		as, _ = agent.Recorded(in.provider)
+	}
 	return peer.Config{
+		As:         as,
 		Transcript: in.transcript, Report: in.report, State: in.state, Workspace: r.workspace,
 		IdleTimeout: r.sc.shortestWait() / 2, Hold: in.hold, Control: in.control, Split: r.cfg.Split,
 	}

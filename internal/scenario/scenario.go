@@ -56,7 +56,11 @@ type Variant struct {
 
 // Provider is one provider that can play a scenario.
 type Provider struct {
-	Transcript  string `json:"transcript"` // file name; "" means PROVIDER.ndjson
+	Transcript string `json:"transcript"` // file name; "" means PROVIDER.ndjson
+	// Retarget is the provider whose transcript is played as this one's, which
+	// its protocol must allow; "" means the provider's own. Transcript is then
+	// that one's by default.
+	Retarget    string `json:"retarget"`
 	Model       string `json:"model"`
 	RuntimeMode string `json:"runtimeMode"` // "" means full-access
 	// Mode is the thread's interaction mode: default or plan; "" means default.

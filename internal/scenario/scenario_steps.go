@@ -63,8 +63,9 @@ type EditQueued struct {
 
 // Promote gives the message of a queued run to the active run.
 type Promote struct {
-	Run    int `json:"run"`    // ordinal of the queued run
-	Target int `json:"target"` // ordinal; 0 means the active one
+	Run     int    `json:"run"`     // ordinal of the queued run
+	Target  int    `json:"target"`  // ordinal; 0 means the active one
+	Refused string `json:"refused"` // code of the refusal that is wanted; "" means none
 }
 
 // Rollback takes the thread back to a checkpoint and waits until it is done.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jonboulle/clockwork"
 
+	"github.com/replaypeer/replaypeer/internal/orch/agent"
 	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
@@ -64,14 +65,19 @@ func (r *runner) liveCommand(in *instance) []string {
 	if record == "" {
 		return command
 	}
+	provider, protocol := agent.Recorded(in.provider)
 	tap := "stdio"
-	if f, err := flavors.ByProvider(in.provider); err == nil && f.Transport == flavors.HTTP {
+	if f, err := flavors.ByProvider(provider); err == nil && protocol == "" && f.Transport == flavors.HTTP {
 		tap = "http"
 	}
-	return append([]string{
-		l.Recorder, tap, "--provider", in.provider, "--scenario", r.sc.Name, "-o", record,
+	recorder := []string{l.Recorder, tap, "--provider", provider}
+	if protocol != "" {
+		recorder = append(recorder, "--protocol", protocol)
+	}
+	return slices.Concat(recorder, []string{
+		"--scenario", r.sc.Name, "-o", record,
 		"--source", l.Source, "--workspace", r.workspace, "--append", "--",
-	}, command...)
+	}, command)
 }
 
 // providerEnv leaves out what would configure the peer behind our back.

@@ -4,8 +4,10 @@
 # shellcheck source=codex.sh
 source "$(dirname "${BASH_SOURCE[0]}")/codex.sh" # for the catalog
 
-codex_acp_version=2.6.0
+pin codex_acp_version @agentclientprotocol/codex-acp 2.6.0
 codex_acp_codex_version=0.166.0 # which it starts
+provider_orchestrated=1
+families=(acp)
 
 # provider_install puts the pinned versions into the cache.
 provider_install() {

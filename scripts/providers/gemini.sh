@@ -2,6 +2,8 @@
 # scripts/record.sh, which sets home, work, model_url and cache.
 
 pin gemini_version @google/gemini-cli 0.61.0
+provider_orchestrated=1
+families=(acp)
 
 # provider_install puts the pinned version into the cache.
 provider_install() {
@@ -19,7 +21,7 @@ provider_setup() {
 		  "telemetry": {"enabled": false}
 		}
 	JSON
-	echo "{\"$work\": \"TRUST_FOLDER\"}" >"$home/.gemini/trustedFolders.json"
+	echo "{\"$(dirname "$home")\": \"TRUST_FOLDER\"}" >"$home/.gemini/trustedFolders.json"
 	command=(node "$cache/npm/gemini-cli-$gemini_version/node_modules/@google/gemini-cli/bundle/gemini.js" --acp -m gemini-2.5-flash)
 	env=("GOOGLE_GEMINI_BASE_URL=$model_url" GEMINI_API_KEY=none GEMINI_CLI_NO_RELAUNCH=true GEMINI_TELEMETRY_ENABLED=false)
 }

@@ -7,6 +7,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/opencode.sh"
 provider_orchestrated= # by the SDK or the orchestrator only where it serves
 name=opencode flags=(--provider opencode --protocol acp.ndjson-jsonrpc)
 acpx_version=0.19.1
+provider_orchestrated=1
+families=(acp)
 
 # provider_install puts the pinned versions, and a Node that acpx accepts, into
 # the cache.

@@ -9,6 +9,8 @@
 //	claude*.go  claude, in stream-json and its control protocol
 //	cursor*.go  the Cursor Agent SDK, behind its bridge
 //	opencode*.go  opencode serve, over HTTP and server-sent events
+//	acp*.go     agents of the Agent Client Protocol; acp_agents.go has their
+//	            differences as data
 //
 // An adapter's frames depend on nothing but what it was asked to do and what
 // the provider said before: no clock, no randomness. That is what lets a
@@ -17,6 +19,8 @@ package agent
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
@@ -52,5 +56,19 @@ func New(provider string, command, env []string) (orch.Agent, error) {
 		}
 		known = append(known, p.name)
 	}
+	if _, ok := acpAgents[provider]; ok {
+		return NewACP(ACPConfig{Agent: provider, Command: command, Env: env})
+	}
+	known = append(known, slices.Sorted(maps.Keys(acpAgents))...)
 	return nil, fmt.Errorf("unknown provider %q: want %s", provider, strings.Join(known, ", "))
+}
+
+// Recorded names the provider of the transcripts that an adapter plays, and
+// their protocol; "" where the flavor of that provider says it. An adapter may
+// have another name than its provider, which may speak several protocols.
+func Recorded(name string) (provider, protocol string) {
+	if _, ok := acpAgents[name]; ok {
+		return acpRecorded(name)
+	}
+	return name, ""
 }

@@ -390,7 +390,7 @@ func TestCodexOpenFails(t *testing.T) {
 }
 
 func TestNewUnknownProvider(t *testing.T) {
-	if _, err := New("cobol", nil, nil); err == nil || !strings.HasPrefix(err.Error(), `unknown provider "cobol": want codex, claude, cursor, opencode`) {
+	if _, err := New("cobol", nil, nil); err == nil || !strings.HasPrefix(err.Error(), `unknown provider "cobol": want codex, claude, cursor, opencode, `) || !strings.HasSuffix(err.Error(), ", qwen, registry") {
 		t.Errorf("got %v", err)
 	}
 	a := must[orch.Agent](t)(New("codex", nil, nil))

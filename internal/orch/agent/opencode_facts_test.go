@@ -93,7 +93,7 @@ func ocAborted(session string) string {
 }
 
 // asked is a prompt that the server has begun to answer.
-func asked(session, user, part, assistant string) []string {
+func ocAsked(session, user, part, assistant string) []string {
 	return []string{
 		ocUser(session, user), ocTextPart(session, user, part, "words"), ocStatus(session, "busy"),
 		ocAssistant(session, assistant, user),
@@ -103,7 +103,7 @@ func asked(session, user, part, assistant string) []string {
 // Idle alone ends no turn. Each case is a second turn, after one that was
 // aborted; the end must come with the last event and not before.
 func TestOpenCodeEndOfTurn(t *testing.T) {
-	answered := slices.Clip(append(asked("S", "u2", "p2", "a2"), ocComplete("S", "a2", "u2")))
+	answered := slices.Clip(append(ocAsked("S", "u2", "p2", "a2"), ocComplete("S", "a2", "u2")))
 	idle := ocStatus("S", "idle")
 	tests := []struct {
 		name   string
@@ -115,14 +115,14 @@ func TestOpenCodeEndOfTurn(t *testing.T) {
 		{"the aborted turn's second idle", append([]string{idle, ocUser("S", "u2"), idle, ocTextPart("S", "u2", "p2", "x"), idle, ocStatus("S", "busy"),
 			ocAssistant("S", "a2", "u2"), idle, ocComplete("S", "a2", "u2")}, idle), "completed"},
 		{"the aborted turn's message", append([]string{ocComplete("S", "a1", "u1"), idle}, append(answered, idle)...), "completed"},
-		{"the model's error", append(asked("S", "u2", "p2", "a2"), ocStatus("S", "retry"),
+		{"the model's error", append(ocAsked("S", "u2", "p2", "a2"), ocStatus("S", "retry"),
 			ocEvent("session.error", "S", `"error":{"name":"APIError","data":{"message":"no"}}`), idle, ocComplete("S", "a2", "u2")), "failed no"},
 		{"no answer was begun", []string{ocUser("S", "u2"), ocStatus("S", "busy"), ocEvent("session.error", "S", `"error":{"name":"UnknownError","data":{"message":"no model"}}`), idle}, "failed no model"},
 		{"the prompt was not taken up", []string{ocEvent("session.error", "S", `"error":{"name":"UnknownError","data":{"message":"no agent"}}`)}, "failed no agent"},
-		{"an error that a later answer made good", append(append(asked("S", "u2", "p2", "a0"), ocMessage("S", "a0", `"role":"assistant","parentID":"u2","error":{"name":"X"}`)),
-			append(asked("S", "u2", "p2", "a2"), ocComplete("S", "a2", "u2"), idle)...), "completed"},
-		{"aborted by somebody else", append(asked("S", "u2", "p2", "a2"), ocAborted("S"), idle, ocComplete("S", "a2", "u2")), "interrupted"},
-		{"aborted, complete before it is idle", append(asked("S", "u2", "p2", "a2"), ocAborted("S"), ocComplete("S", "a2", "u2"), idle), "interrupted"},
+		{"an error that a later answer made good", append(append(ocAsked("S", "u2", "p2", "a0"), ocMessage("S", "a0", `"role":"assistant","parentID":"u2","error":{"name":"X"}`)),
+			append(ocAsked("S", "u2", "p2", "a2"), ocComplete("S", "a2", "u2"), idle)...), "completed"},
+		{"aborted by somebody else", append(ocAsked("S", "u2", "p2", "a2"), ocAborted("S"), idle, ocComplete("S", "a2", "u2")), "interrupted"},
+		{"aborted, complete before it is idle", append(ocAsked("S", "u2", "p2", "a2"), ocAborted("S"), ocComplete("S", "a2", "u2"), idle), "interrupted"},
 		{"an older message is told of again", append([]string{ocUser("S", "u2"), ocUser("S", "u0")}, append(answered, idle)...), "completed"},
 		{"another session is idle", append(answered, ocStatus("C", "idle"), idle), "completed"},
 	}
@@ -130,7 +130,7 @@ func TestOpenCodeEndOfTurn(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			r := newOpenCodeRig()
 			r.begin("S", "t1", "p1", "full-access")
-			r.feed(asked("S", "u1", "p1", "a1")...)
+			r.feed(ocAsked("S", "u1", "p1", "a1")...)
 			r.interrupting("t1")
 			r.feed(ocAborted("S"), idle, ocMessage("S", "a1", `"role":"assistant","parentID":"u1","time":{"completed":1},"error":{"name":"MessageAbortedError"}`))
 			if err := r.begin("S", "t2", "p2", "full-access"); err != nil {
@@ -155,21 +155,21 @@ func TestOpenCodeEndOfTurn(t *testing.T) {
 func TestOpenCodeQueuedPrompt(t *testing.T) {
 	r := newOpenCodeRig()
 	r.begin("S", "t", "p1", "full-access")
-	r.feed(asked("S", "u1", "p1", "a1")...)
+	r.feed(ocAsked("S", "u1", "p1", "a1")...)
 	if !r.steer("t", "p2") || r.steer("other", "p3") {
 		t.Error("only the running turn can be steered")
 	}
 	r.said = nil
 	r.feed(ocComplete("S", "a1", "u1"), ocStatus("S", "idle")) // the server does not know it yet
 	r.feed(ocUser("S", "u2"), ocTextPart("S", "u2", "p2", "x"), ocStatus("S", "idle"))
-	r.feed(asked("S", "u2", "p2", "a2")...)
+	r.feed(ocAsked("S", "u2", "p2", "a2")...)
 	r.feed(ocStatus("S", "idle"))
 	if len(r.said) > 0 {
 		t.Fatalf("it ended early: %q", r.said)
 	}
 	r.feed(ocComplete("S", "a2", "u2"), ocUser("S", "u1"), ocStatus("S", "idle"))
 	r.begin("S", "v", "p4", "full-access")
-	r.feed(asked("S", "u4", "p4", "a4")...)
+	r.feed(ocAsked("S", "u4", "p4", "a4")...)
 	r.steer("v", "p5")
 	r.feed(ocComplete("S", "a4", "u4"), ocStatus("S", "idle"))
 	r.unsteer("v", "p5") // the server refused it
@@ -186,9 +186,9 @@ func TestOpenCodeChild(t *testing.T) {
 	}
 	r := newOpenCodeRig()
 	r.begin("S", "t", "p1", "full-access")
-	r.feed(asked("S", "u1", "p1", "a1")...)
+	r.feed(ocAsked("S", "u1", "p1", "a1")...)
 	r.feed(`{"type":"session.created","properties":{"info":{"id":"C","parentID":"S"}}}`)
-	r.feed(asked("C", "v1", "x", "b1")...)
+	r.feed(ocAsked("C", "v1", "x", "b1")...)
 	r.feed(ocTextPart("C", "b1", "y", "found"))
 	if len(r.said) != 1 {
 		t.Errorf("seen before it is named: %q", r.said[1:])
@@ -216,7 +216,7 @@ func TestOpenCodeChild(t *testing.T) {
 func TestOpenCodeItems(t *testing.T) {
 	r := newOpenCodeRig()
 	r.begin("S", "t", "p1", "approval-required")
-	r.feed(asked("S", "u1", "p1", "a1")...)
+	r.feed(ocAsked("S", "u1", "p1", "a1")...)
 	r.said = nil
 	r.feed(
 		ocMessage("S", "a0", `"role":"assistant","parentID":"u1","summary":true,"time":{"completed":1}`), ocTextPart("S", "a0", "s", "in short"),

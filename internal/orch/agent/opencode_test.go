@@ -140,7 +140,7 @@ func TestOpenCodeAnswerAndEventOrders(t *testing.T) {
 				_, err := session.StartThread(ctx, options)
 				return err
 			}, `{"type":"session.created","properties":{"sessionID":"S","info":{"id":"S"}}}`)
-			do("POST /session/S/prompt_async", "", start(session, "S", "A1"), append(asked("S", "u1", part("A1"), "a1"),
+			do("POST /session/S/prompt_async", "", start(session, "S", "A1"), append(ocAsked("S", "u1", part("A1"), "a1"),
 				ocTool("S", "a1", "c", "bash", `"status":"running","input":{"command":"ls"}`),
 				ocEvent("permission.asked", "S", `"id":"per_1","permission":"bash","patterns":["ls"],"tool":{"messageID":"a1","callID":"call_c"}`))...)
 			do("POST /permission/per_1/reply", "true", func() error { return session.Respond(ctx, "per_1", orch.Decision{Kind: "accept"}) },
@@ -154,13 +154,13 @@ func TestOpenCodeAnswerAndEventOrders(t *testing.T) {
 			do("POST /session/S/abort", "true", func() error { return session.Interrupt(ctx, "S", "turn:A1") },
 				ocAborted("S"), ocStatus("S", "idle"), ocComplete("S", "a1", "u1"), ocStatus("S", "idle"))
 			do("POST /session/S/prompt_async", "", start(session, "S", "A2"), append(append([]string{ocStatus("S", "idle")},
-				asked("S", "u2", part("A2"), "a2")...), ocComplete("S", "a2", "u2"), ocStatus("S", "idle"))...)
+				ocAsked("S", "u2", part("A2"), "a2")...), ocComplete("S", "a2", "u2"), ocStatus("S", "idle"))...)
 			do("POST /session/S/fork", `{"id":"F"}`, func() error {
 				_, err := session.ForkThread(ctx, "S", "", options)
 				return err
 			}, `{"type":"session.created","properties":{"sessionID":"F","info":{"id":"F"}}}`,
 				ocUser("F", "v1"), ocTextPart("F", "v1", "prt_2", "do"), ocComplete("F", "b1", "v1"), ocTextPart("F", "b1", "prt_3", "done"))
-			do("POST /session/F/prompt_async", "", start(session, "F", "A3"), append(asked("F", "v3", part("A3"), "b3"),
+			do("POST /session/F/prompt_async", "", start(session, "F", "A3"), append(ocAsked("F", "v3", part("A3"), "b3"),
 				ocComplete("F", "b3", "v3"), ocStatus("F", "idle"))...)
 			if err := session.Interrupt(ctx, "F", "turn:A3"); !errors.Is(err, orch.ErrTurnNotActive) {
 				t.Errorf("interrupt of a turn that is over: %v", err)

@@ -72,11 +72,12 @@ type rpcMessage struct {
 // rpcCall waits for its answer. An abandoned call stays pending, since the
 // facts in its answer hold all the same.
 type rpcCall struct {
-	method string
-	then   func(result gjson.Result) // may be nil
-	result gjson.Result
-	err    error
-	done   chan struct{}
+	method  string
+	then    func(result gjson.Result) // may be nil
+	refused func(*rpcError)           // may be nil
+	result  gjson.Result
+	err     error
+	done    chan struct{}
 }
 
 // rpcWrite is one frame on its way out.
@@ -141,21 +142,7 @@ func newRPC(handle func(rpcMessage), trace func(bool, []byte)) *rpc {
 // conversation is over.
 func (r *rpc) call(ctx context.Context, method string, params any, then func(gjson.Result)) (gjson.Result, error) {
 	c := &rpcCall{method: method, then: then, done: make(chan struct{})}
-	var err error
-	r.update(func(st *rpcState) {
-		if err = st.err; err != nil {
-			return
-		}
-		// The id is taken and the frame queued in one step: ids go up on the wire.
-		id := strconv.FormatInt(st.lastID+1, 10)
-		w := &rpcWrite{done: make(chan struct{})}
-		if w.wire, err = r.encode(rpcFrame{ID: json.RawMessage(id), Method: method, Params: params}); err != nil {
-			return
-		}
-		st.lastID++
-		st.pending[id] = c
-		st.queue = append(st.queue, w)
-	})
+	_, err := r.ask(c, params)
 	if err == nil {
 		select {
 		case <-c.done:
@@ -168,6 +155,43 @@ func (r *rpc) call(ctx context.Context, method string, params any, then func(gjs
 		return gjson.Result{}, fmt.Errorf("%s: %w", method, err)
 	}
 	return c.result, nil
+}
+
+// post asks the peer and waits only until the question is written. settled
+// sees the answer, or the peer's refusal, as then does; neither when the
+// conversation ends before. Not for questions that are to be abandoned.
+func (r *rpc) post(ctx context.Context, method string, params any, settled func(gjson.Result, *rpcError)) error {
+	c := &rpcCall{method: method, done: make(chan struct{})}
+	c.then = func(result gjson.Result) { settled(result, nil) }
+	c.refused = func(refusal *rpcError) { settled(gjson.Result{}, refusal) }
+	w, err := r.ask(c, params)
+	if err == nil {
+		err = w.wait(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", method, err)
+	}
+	return nil
+}
+
+// ask queues the question of a call. The id is taken and the frame queued in
+// one step: ids go up on the wire.
+func (r *rpc) ask(c *rpcCall, params any) (*rpcWrite, error) {
+	w := &rpcWrite{done: make(chan struct{})}
+	var err error
+	r.update(func(st *rpcState) {
+		if err = st.err; err != nil {
+			return
+		}
+		id := strconv.FormatInt(st.lastID+1, 10)
+		if w.wire, err = r.encode(rpcFrame{ID: json.RawMessage(id), Method: c.method, Params: params}); err != nil {
+			return
+		}
+		st.lastID++
+		st.pending[id] = c
+		st.queue = append(st.queue, w)
+	})
+	return w, err
 }
 
 // notify sends a notification and waits until it is written. params nil
@@ -195,6 +219,10 @@ func (r *rpc) send(ctx context.Context, f rpcFrame) error {
 	if err != nil {
 		return err
 	}
+	return w.wait(ctx)
+}
+
+func (w *rpcWrite) wait(ctx context.Context) error {
 	select {
 	case <-w.done:
 		return w.err
@@ -339,6 +367,9 @@ func (r *rpc) answer(in rpcIncoming) {
 		return
 	case refusal != nil:
 		c.err = refusal
+		if c.refused != nil {
+			c.refused(refusal)
+		}
 	default:
 		c.result = in.result
 		if c.then != nil {
