@@ -32,8 +32,12 @@ var settingsIgnored = []string{
 	"params.input", "params.approvalPolicy", "params.sandboxPolicy", "params.approvalsReviewer", "params.collaborationMode",
 	"message.message.content", "options.permissionMode", "options.disallowedTools", "options.resumeSessionAt",
 	"options.allowDangerouslySkipPermissions", "params.prompt", "prompt",
-	"input.parts.*.text", "input.permission",
+	"input.parts.*.text", "input.permission", "params.modeId", "params.value",
 }
+
+// setting finds what an ACP agent is told only where the scenario's settings
+// differ from its own.
+var setting = regexp.MustCompile(`^\{"type":"expect_outbound","label":"session/set_(mode|config_option)",`)
 
 // alsoIgnored are paths that mean more with other providers.
 var alsoIgnored = map[string][]string{
@@ -75,6 +79,10 @@ func (c *crash) agents(ctx context.Context) map[string]orch.Agent {
 		t.Fatal(err)
 	}
 	c.model = simple.Providers[provider].Model
+	c.file, c.as = provider, ""
+	if other := simple.Providers[provider].Retarget; other != "" {
+		c.file, c.as = other, provider
+	}
 	if native != "" && resumed[provider] == "" {
 		native, c.instance = "", newcomer
 	}
@@ -109,7 +117,7 @@ func (c *crash) link(provider, native string) string {
 	c.report = filepath.Join(c.job.Dir, "after.json")
 	link, err := peer.Link(filepath.Join(c.job.Dir, "after"), provider, self, peer.Config{
 		Transcript: transcript, Report: c.report, State: filepath.Join(c.job.Dir, "after.state"),
-		Workspace: filepath.Join(c.run, "workspace"), IdleTimeout: DefaultTimeout * 3,
+		Workspace: filepath.Join(c.run, "workspace"), IdleTimeout: DefaultTimeout * 3, As: c.as,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +135,7 @@ func (c *crash) transcript(provider, native string) []byte {
 	if native != "" {
 		name = "multi_turn_restart"
 	}
-	data, err := os.ReadFile(filepath.Join("../../transcripts", name, provider+".ndjson"))
+	data, err := os.ReadFile(filepath.Join("../../transcripts", name, c.file+".ndjson"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,6 +166,7 @@ func (c *crash) transcript(provider, native string) []byte {
 	var b bytes.Buffer
 	b.Write(first)
 	for _, line := range lines {
+		line = setting.ReplaceAllString(line, `${0}"optional":true,`)
 		fmt.Fprintf(&b, "\n%s", uuid.ReplaceAllStringFunc(line, func(id string) string {
 			if id == recorded {
 				return native

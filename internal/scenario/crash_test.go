@@ -164,6 +164,8 @@ type crash struct {
 	outbox   map[string]rawEffect
 	instance string // that answers the next message
 	model    string // which it is asked for
+	file     string // the provider whose transcripts it plays
+	as       string // the provider as which it plays them; "" for the same
 	report   string // of its peer
 }
 

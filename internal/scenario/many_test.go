@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +29,8 @@ import (
 type crowd struct {
 	t         *testing.T
 	dir       string
-	providers []string // that have the simple scenario, in turn
+	scenario  *Scenario // simple
+	providers []string  // that have a transcript of it, in turn
 	orc       *orch.Orchestrator
 }
 
@@ -49,7 +51,8 @@ func (c *crowd) agent(i int) orch.Agent {
 		c.t.Fatal(err)
 	}
 	// The answer comes whole, and in the pieces that the model made of it.
-	text := strings.NewReplacer("fixture simple ok", words(i), `"fixtu"`, strconv.Quote(words(i)), `"re sim"`, `""`, `"ple ok"`, `""`).Replace(string(data))
+	text := strings.NewReplacer("fixture simple ok", words(i), `"fixtu"`, strconv.Quote(words(i)), `"re sim"`, `""`, `"ple ok"`, `""`,
+		`"fixture simple "`, strconv.Quote(words(i)), `"ok"`, `""`).Replace(string(data))
 	text = uuid.ReplaceAllStringFunc(text, func(id string) string { return id[:24] + fmt.Sprintf("%06x", i) + id[30:] })
 	self, err := os.Executable()
 	if err != nil {
@@ -132,9 +135,10 @@ func (c *crowd) work(ctx context.Context, threads int) {
 // turn is one thread's.
 func (c *crowd) turn(ctx context.Context, i int) {
 	thread := fmt.Sprint("thread-", i)
+	settings := c.scenario.Providers[c.providers[i%len(c.providers)]]
 	_, err := c.orc.Dispatch(ctx, orch.CreateThread{
 		CommandID: "create-" + thread, ThreadID: thread, WorktreePath: filepath.Join(c.dir, "workspace"),
-		RuntimeMode: "full-access", ModelSelection: orch.ModelSelection{InstanceID: c.instance(i), Model: "scripted-model"},
+		RuntimeMode: orElse(settings.RuntimeMode, "full-access"), ModelSelection: orch.ModelSelection{InstanceID: c.instance(i), Model: settings.Model},
 	})
 	if err == nil {
 		_, err = c.orc.Dispatch(ctx, orch.DispatchMessage{CommandID: "message-" + thread, ThreadID: thread, Text: "Respond with exactly: " + words(i)})
@@ -215,7 +219,9 @@ func TestFiftyThreads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crowd{t: t, providers: sc.ProviderNames()}
+	c := &crowd{t: t, scenario: sc, providers: slices.DeleteFunc(sc.ProviderNames(), func(name string) bool {
+		return sc.Providers[name].Retarget != "" // plays another's transcript
+	})}
 	c.work(ctx, len(c.providers)) // what is made once is made
 	before := holding()
 	c.work(ctx, 50)
