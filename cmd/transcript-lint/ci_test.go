@@ -71,11 +71,12 @@ func ciSteps(t *testing.T) (steps []ciStep) {
 
 // ciSkipped are the steps that need something a test has not, and what.
 var ciSkipped = map[string]string{
-	"actions/checkout@v4":                                                    "GitHub",
-	"actions/setup-go@v5":                                                    "GitHub",
-	"actions/upload-artifact@v4":                                             "GitHub",
-	"github/codeql-action/upload-sarif@v3":                                   "GitHub",
-	"scripts/record.sh codex simple \"$RUNNER_TEMP/codex.ndjson\"":           "a provider from npm: scripts/live.sh records it",
+	"actions/checkout@v4":                                          "GitHub",
+	"actions/setup-go@v5":                                          "GitHub",
+	"actions/upload-artifact@v4":                                   "GitHub",
+	"github/codeql-action/upload-sarif@v3":                         "GitHub",
+	"scripts/record.sh codex simple \"$RUNNER_TEMP/codex.ndjson\"": "a provider from npm: scripts/live.sh records it",
+	"drift": "providers from npm: scripts/live.sh does the same with pinned ones",
 	"go install github.com/replaypeer/replaypeer/cmd/transcript-lint@latest": "a release: the commands are those of this repository",
 }
 
