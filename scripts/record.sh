@@ -16,6 +16,7 @@
 # The model says what stands in model.PROVIDER.yaml, else in model.FAMILY.yaml
 # for one of the recipe's families, else in model.yaml: tools have other names
 # with every provider.
+# RECORD_BIN names a folder with the tools, built; otherwise they are built first.
 # KEEP=1 keeps the scratch folder, with the log of what the model was asked.
 set -euo pipefail
 
@@ -40,7 +41,11 @@ outside() {
 	scratch=$(mktemp -d "${TMPDIR:-/tmp}/replaypeer.XXXXXX")
 	trap 'leave' EXIT
 	mkdir -p "$scratch/bin" "$scratch/home" "$scratch/tmp"
-	(cd "$root" && go build -o "$scratch/bin/" ./cmd/replay-record ./cmd/replay-peer ./cmd/orch-run)
+	if [[ -n ${RECORD_BIN:-} ]]; then
+		cp "$RECORD_BIN"/{replay-record,replay-peer,orch-run} "$scratch/bin/"
+	else
+		(cd "$root" && go build -o "$scratch/bin/" ./cmd/replay-record ./cmd/replay-peer ./cmd/orch-run)
+	fi
 	local place=$scratch enter=() packages=$cache
 	if [[ -n $driven ]]; then
 		# Always the same paths, whatever a provider makes of them, and a process

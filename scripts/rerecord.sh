@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Records scenarios anew from the real providers, two at a time, below a folder:
+# Records scenarios anew from the real providers, three at a time (RECORD_JOBS),
+# below a folder:
 #   scripts/rerecord.sh DIR [PROVIDER [SCENARIO]]
 # DIR/transcripts takes the recordings, beside their scenario files;
 # DIR/live.ndjson says for each whether it passed; DIR/log keeps what was said.
@@ -13,7 +14,9 @@ shift
 [ ! -e "$dir/live.ndjson" ] || { echo "rerecord: $dir has recordings already: name another folder" >&2; exit 2; }
 mkdir -p "$dir/transcripts" "$dir/log"
 : >"$dir/live.ndjson"
-export dir
+export dir RECORD_BIN=$dir/bin
+mkdir -p "$RECORD_BIN"
+go build -o "$RECORD_BIN/" ./cmd/replay-record ./cmd/replay-peer ./cmd/orch-run
 go run ./scripts/suite pairs "$@" >"$dir/pairs"
 one() {
 	local scenario=$1 provider=$2
@@ -35,5 +38,5 @@ while IFS=';' read -r scenario provider instances; do
 	one "$scenario" "$provider" "$instances" </dev/null
 done <"$dir/first"
 tr '\t' ';' <"$dir/pairs" | grep -vxFf "$dir/first" |
-	xargs -r -P 2 -I{} bash -c 'IFS=";" read -r s p i <<<"{}"; one "$s" "$p" "$i"' || true
+	xargs -r -P "${RECORD_JOBS:-3}" -I{} bash -c 'IFS=";" read -r s p i <<<"{}"; one "$s" "$p" "$i"' || true
 ! grep -q '"failed"' "$dir/live.ndjson"
