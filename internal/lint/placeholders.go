@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 
@@ -81,9 +82,12 @@ type markAt struct {
 	mark
 }
 
+var escaped = []byte(`\u003`)
+
 // eachMark calls fn for every mark in the strings of a wire frame.
 func eachMark(s *step, fn func(at stringAt, m mark)) {
-	if !s.wire {
+	// "<" may be escaped; without one nothing in the frame is a mark.
+	if !s.wire || bytes.IndexByte(s.raw, '<') < 0 && !bytes.Contains(s.raw, escaped) {
 		return
 	}
 	if !s.marked {
