@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"os"
@@ -134,6 +135,7 @@ func newPullRequest(t *testing.T) *pullRequest {
 	home := t.TempDir()
 	r.env = []string{
 		"PATH=" + r.bin + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + t.TempDir(), "GITHUB_BASE_REF=main", "CI=true", "LANG=C.UTF-8",
+		"GOCOVERDIR=" + cmp.Or(os.Getenv("GOCOVERDIR"), t.TempDir()), // programs built to count want it
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
 	}
 	r.write(t, r.bin, "gh", "#!/bin/sh\nprintf '%s\\n' \"$@\" >>gh.log\n") // a process of somebody else's
