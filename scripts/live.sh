@@ -21,8 +21,8 @@ failed=
 
 scripts/rerecord.sh "$dir" || failed="some scenarios were not recorded"
 # Whatever else is recorded, the orchestrator must complete these live.
-for pair in {simple,turn_interrupt}/{codex,claude,cursor,opencode} approval_request/{codex,claude,opencode}; do
-	grep -qF "\"scenario\":\"${pair%/*}\",\"provider\":\"${pair#*/}\",\"live\":\"passed\"" "$dir/live.ndjson" ||
+for pair in {simple,turn_interrupt}/{codex,claude,cursor,opencode} approval_request/{codex,claude,opencode} {simple,turn_interrupt,approval_request}/{gemini,qwen,opencode-acp,codex-acp,claude-acp}; do
+	grep -qF "\"scenario\":\"${pair%/*}\",\"provider\":\"${pair#*/}\",\"live\":\"passed\"," "$dir/live.ndjson" ||
 		failed="$pair was not completed with the real provider"
 done
 go run ./cmd/transcript-lint check "$dir/transcripts"

@@ -19,17 +19,22 @@ mkdir -p "$RECORD_BIN"
 go build -o "$RECORD_BIN/" ./cmd/replay-record ./cmd/replay-peer ./cmd/orch-run
 go run ./scripts/suite pairs "$@" >"$dir/pairs"
 one() {
-	local scenario=$1 provider=$2
-	local out=$dir/transcripts/$scenario/$provider.ndjson log=$dir/log/$scenario.$provider
-	mkdir -p "$(dirname "$out")"
-	cp "transcripts/$scenario/"*.yaml "$(dirname "$out")/"
-	if INSTANCES=$3 scripts/record.sh "$provider" "$scenario" "$out" >"$log" 2>&1; then
-		printf '{"scenario":"%s","provider":"%s","live":"passed"}\n' "$scenario" "$provider" >>"$dir/live.ndjson"
-		echo "recorded $scenario/$provider"
-		return
-	fi
+	local scenario=$1 provider=$2 try
+	local to=$dir/transcripts/$scenario scratch=$dir/try/$scenario.$provider log=$dir/log/$scenario.$provider
+	mkdir -p "$to"
+	cp "transcripts/$scenario/"*.yaml "$to/"
+	for try in 1 2; do # real providers have bad moments; a second try is told
+		rm -rf "$scratch"
+		mkdir -p "$scratch"
+		if INSTANCES=$3 scripts/record.sh "$provider" "$scenario" "$scratch/$provider.ndjson" >"$log.$try" 2>&1; then
+			mv "$scratch"/*.ndjson "$to/"
+			printf '{"scenario":"%s","provider":"%s","live":"passed","tries":%d}\n' "$scenario" "$provider" "$try" >>"$dir/live.ndjson"
+			echo "recorded $scenario/$provider$([ "$try" = 1 ] || printf ' at the second try, after\n%s' "$(sed 's/^/  /' "$log.1")")"
+			return
+		fi
+	done
 	printf '{"scenario":"%s","provider":"%s","live":"failed"}\n' "$scenario" "$provider" >>"$dir/live.ndjson"
-	printf 'NOT RECORDED %s/%s\n%s\n' "$scenario" "$provider" "$(sed 's/^/  /' "$log")"
+	printf 'NOT RECORDED %s/%s\n%s\n' "$scenario" "$provider" "$(sed 's/^/  /' "$log.1" "$log.2")"
 }
 export -f one
 # The first pair of each provider alone: it installs the provider.

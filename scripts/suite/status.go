@@ -38,7 +38,11 @@ func readResults(dir string) (*results, error) {
 				r.replays[key(v)] = v.Get("status").Str
 			}
 		}},
-		{"live.ndjson", func(v gjson.Result) { r.live[key(v)] = v.Get("live").Str }},
+		{"live.ndjson", func(v gjson.Result) {
+			if r.live[key(v)] = v.Get("live").Str; v.Get("tries").Int() > 1 {
+				r.live[key(v)] += ", second try"
+			}
+		}},
 		{"drift.ndjson", func(v gjson.Result) { r.drift[key(v)] = v.Get("news.#").Int() }},
 		{"clients.ndjson", func(v gjson.Result) {
 			action := v.Get("Action").Str
