@@ -4,7 +4,7 @@
 
 pin claude_acp_version @agentclientprotocol/claude-agent-acp 0.101.0
 provider_orchestrated=1
-families=(claude acp)
+families=(acp claude)
 
 # provider_install puts the pinned version, and a Node that it accepts, into
 # the cache. The binary of Claude Code comes along as a platform package.
