@@ -25,6 +25,11 @@ for pair in {simple,turn_interrupt}/{codex,claude,cursor,opencode} approval_requ
 	grep -qF "\"scenario\":\"${pair%/*}\",\"provider\":\"${pair#*/}\",\"live\":\"passed\"," "$dir/live.ndjson" ||
 		failed="$pair was not completed with the real provider"
 done
+# What nobody can record here is played as it is committed.
+grep -l '"source":"hand-written"' transcripts/*/*.ndjson | while read -r file; do
+	mkdir -p "$dir/$(dirname "$file")"
+	cp "$(dirname "$file")"/*.yaml "$file" "$dir/$(dirname "$file")/"
+done
 go run ./cmd/transcript-lint check "$dir/transcripts"
 go run ./cmd/orch-run run --dir "$dir/transcripts" || failed="some new recordings do not replay"
 go run ./cmd/orch-run run --json >"$dir/replays.ndjson" || failed="some committed recordings do not replay"

@@ -43,7 +43,7 @@ type News struct {
 }
 
 // DriftOf compares the recording of a scenario with a newer one. The version
-// of the provider is no drift by itself.
+// of the provider is no drift by itself, nor is what it says on stderr.
 func DriftOf(before, after *envelope.Transcript) *Drift {
 	d := &Drift{
 		Version: 1, Provider: after.Header.Provider, Scenario: after.Header.Scenario,
@@ -56,6 +56,9 @@ func DriftOf(before, after *envelope.Transcript) *Drift {
 			case "version", "metadata.providerVersion", "metadata.source":
 				continue
 			}
+		}
+		if slices.Equal(c.Methods, []string{string(envelope.Stderr)}) {
+			continue // for people, and no protocol
 		}
 		d.News = append(d.News, newsOf(c, old, fresh))
 	}
