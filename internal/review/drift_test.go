@@ -10,6 +10,11 @@ func TestDrift(t *testing.T) {
 		edit func(string) string
 		want []string // headlines, "" for no drift
 	}{
+		"another word on stderr": {func(s string) string {
+			l := strings.SplitAfter(s, "\n")
+			l[9] += `{"type":"emit_inbound","channel":"stderr","frame":"slow"}` + "\n"
+			return strings.Join(l, "")
+		}, nil},
 		"another version":       {strings.NewReplacer("0.171.0", "0.172.0").Replace, nil},
 		"a field of every item": {strings.NewReplacer(`"command":"wc`, `"tier":{"a":1},"command":"wc`).Replace, []string{"new field params.item.tier of inbound item/started, item/completed (2 frames)"}},
 		"a field gone":          {strings.NewReplacer(`"type":"text",`, "").Replace, []string{"gone field"}},
