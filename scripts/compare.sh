@@ -17,12 +17,14 @@ while IFS=$'\t' read -r scenario provider instances; do
 		[ -e "$new" ] || continue
 		old=transcripts/$scenario/$name.ndjson
 		# Three forms of one comparison: 3 is drift, anything else a failure.
+		printf '{"scenario":"%s","provider":"%s","drift":' "$scenario" "$name" >>"$dir/drift.ndjson"
 		for to in /dev/stdout:text "$dir/drift.ndjson:json" "$dir/drift.md:markdown"; do
 			code=0
 			"$dir/lint" diff --drift --format "${to##*:}" "$old" "$new" >>"${to%:*}" || code=$?
 			[ "$code" = 0 ] || [ "$code" = 3 ] || exit 1
 			[ "$code" = 0 ] || status=3
 		done
+		sed -i '$s/$/}/' "$dir/drift.ndjson"
 	done
 done <"$dir/pairs"
 exit "$status"

@@ -20,6 +20,14 @@ import (
 	"github.com/replaypeer/replaypeer/internal/lint"
 )
 
+// ownDeviations are what real agents said in our recordings, although no schema
+// has it; docs/provider-schemas.md lists them.
+var ownDeviations = []string{
+	"`frame.method` | @agentclientprotocol/sdk 2.4.0 publishes no request craft/drainMidTurnQueue",
+	"`frame.method` | @agentclientprotocol/sdk 2.4.0 publishes no notification qwen/notify/session/mode-update",
+	"`frame.params.update.sessionUpdate` | notification session/update: value must be \"session_info_update\"",
+}
+
 // TestLiveSchemas compares our transcripts, and the public corpus where it is
 // beside the repository, with what the real providers publish. What deviates is
 // listed in docs/provider-schemas.md, which -update writes.
@@ -32,7 +40,14 @@ func TestLiveSchemas(t *testing.T) {
 	}
 	own := deviations(t, published, "../../transcripts")
 	for key := range own {
-		t.Errorf("a recording of ours deviates: %s", key)
+		if !slices.Contains(ownDeviations, key) {
+			t.Errorf("a recording of ours deviates: %s", key)
+		}
+	}
+	for _, key := range ownDeviations {
+		if own[key] == nil {
+			t.Errorf("no recording of ours deviates so any more: %s", key)
+		}
 	}
 	for _, edit := range [][3]string{ // a wrong frame of each must not pass
 		{"simple/codex.ndjson", `"status":"inProgress"`, `"status":7`},

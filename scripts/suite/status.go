@@ -43,7 +43,7 @@ func readResults(dir string) (*results, error) {
 				r.live[key(v)] += ", second try"
 			}
 		}},
-		{"drift.ndjson", func(v gjson.Result) { r.drift[key(v)] = v.Get("news.#").Int() }},
+		{"drift.ndjson", func(v gjson.Result) { r.drift[key(v)] = v.Get("drift.news.#").Int() }},
 		{"clients.ndjson", func(v gjson.Result) {
 			action := v.Get("Action").Str
 			if test := v.Get("Test").Str; strings.Contains(test, "Live") && (action == "pass" || action == "fail" || action == "skip") {
