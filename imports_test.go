@@ -60,7 +60,7 @@ var reserved = map[string][]string{
 	"modernc.org/sqlite":                  {"internal/orch/sqlite"},
 	"database/sql":                        {"internal/orch/sqlite", "scripts/bench"},
 	"github.com/google/go-cmp/":           {"internal/scenario"},
-	"net/http":                            {"internal/model", "internal/peer", "internal/record", "internal/orch/agent", "scripts/bench"},
+	"net/http":                            {"internal/model", "internal/peer", "internal/record", "internal/orch/agent"},
 	"github.com/jonboulle/clockwork":      {"internal/orch", "internal/scenario", "cmd/orch-run"},
 	"go.yaml.in/yaml/":                    {"internal/scenario", "internal/model", "cmd/transcript-lint"},
 	"github.com/gofrs/flock":              {"internal/peer", "internal/record"},

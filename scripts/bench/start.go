@@ -6,7 +6,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net/http"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,26 +122,28 @@ func firstAnswer(o opening, name string, args ...string) time.Duration {
 	return d
 }
 
-// get waits until the child says where it listens and asks for path.
+// get waits until the child says where it listens and asks for path, with no
+// more than a socket: what a client library costs is not the peer's.
 func (c *child) get(path string) error {
 	for {
 		line, err := c.out.ReadString('\n')
 		if err != nil {
 			return err
 		}
-		_, url, ok := strings.Cut(strings.TrimSpace(line), " on ")
+		_, address, ok := strings.Cut(strings.TrimSpace(line), " on http://")
 		if !ok {
 			continue
 		}
-		res, err := http.Get(url + path)
+		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			return err
 		}
-		defer res.Body.Close()
-		if res.StatusCode != http.StatusOK {
-			return fmt.Errorf("%s", res.Status)
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, address)
+		status, err := bufio.NewReader(conn).ReadString('\n')
+		if err == nil && !strings.HasPrefix(status, "HTTP/1.1 200 ") {
+			err = fmt.Errorf("%s", strings.TrimSpace(status))
 		}
-		_, err = bufio.NewReader(res.Body).ReadByte()
 		return err
 	}
 }
