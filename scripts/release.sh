@@ -77,7 +77,7 @@ for platform in $platforms; do build "$platform" "$out"; done
 
 if [ -n "$check" ]; then
 	mkdir "$work/source" "$work/again"
-	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/source"
+	git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/source" --
 	for platform in $platforms; do
 		(cd "$work/source" && GOCACHE=${cache:-$work/cache} build "$platform" "$work/again")
 	done
