@@ -64,20 +64,8 @@ func (a *acp) Open(ctx context.Context, cfg orch.SessionConfig) (orch.AgentSessi
 	s.io = stdio{name: a.cfg.Agent}
 	s.io.rpc = newRPC(s.handle, cfg.Diagnostics)
 	s.io.rpc.wire.encode = encodeACP
-	err := s.io.start(a.cfg.Command, cfg.Cwd, a.cfg.Env, func(err error) {
-		s.events.push(orch.SessionEnded{Err: err})
-		s.events.close()
-	})
-	if err != nil {
-		s.events.close()
-		s.events.discard()
-		return nil, fmt.Errorf("open %s: %w", a.cfg.Agent, err)
-	}
-	if err := s.handshake(ctx); err != nil {
-		go s.events.discard() // nobody else reads them; close ends them
-		s.io.close(ctx)
-		<-s.events.done
-		return nil, fmt.Errorf("open %s: %w", a.cfg.Agent, err)
+	if err := s.io.open(ctx, a.cfg.Command, cfg.Cwd, a.cfg.Env, s.events, s.handshake); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -245,11 +233,5 @@ func (s *acpSession) Interrupt(ctx context.Context, nativeThreadID, nativeTurnID
 
 func (s *acpSession) Respond(ctx context.Context, nativeRequestID string, d orch.Decision) error {
 	result, err := s.facts.respond(nativeRequestID, d)
-	if err == nil {
-		err = s.io.rpc.respond(ctx, nativeRequestID, result)
-	}
-	if err != nil {
-		return fmt.Errorf("answer request %s: %w", nativeRequestID, err)
-	}
-	return nil
+	return s.io.rpc.decided(ctx, nativeRequestID, result, err)
 }

@@ -81,24 +81,18 @@ func acpContentText(content gjson.Result) string {
 
 // todoUpdated makes one item of all the task lists of a turn.
 func (c *acpFacts) todoUpdated(t *acpThread, entries gjson.Result) {
-	type step struct {
-		Step   string `json:"step"`
-		Status string `json:"status"` // pending, in_progress, completed
-	}
-	d := struct {
-		Steps []step `json:"steps"`
-	}{[]step{}}
+	var steps []todoStep
 	done := true
 	for _, e := range entries.Array() {
 		status := e.Get("status").String()
 		done = done && status == "completed"
-		d.Steps = append(d.Steps, step{e.Get("content").String(), status})
+		steps = append(steps, todoStep{e.Get("content").String(), status})
 	}
 	if t.turn.todo == nil {
 		t.turn.todo = &orch.ProviderItem{NativeID: "todo", Type: "todo_list"}
 	}
-	t.turn.todo.Status, t.turn.todo.Detail = "running", detail(d)
-	if done && len(d.Steps) > 0 {
+	t.turn.todo.Status, t.turn.todo.Detail = "running", todoDetail(steps)
+	if done && len(steps) > 0 {
 		t.turn.todo.Status = "completed"
 	}
 	c.emit(t, *t.turn.todo)
@@ -257,14 +251,9 @@ func (tool *acpTool) item(terminals map[string]string) orch.ProviderItem {
 			Input json.RawMessage `json:"input,omitempty"`
 		}{tool.title, raw(tool.input)})
 	case "fetch":
-		p.Type, p.Detail = "web_search", detail(struct {
-			Query string `json:"query"`
-		}{firstText(pickText(tool.input, []string{"query", "url"}), tool.title)})
+		p.Type, p.Detail = "web_search", searchItem(firstText(pickText(tool.input, []string{"query", "url"}), tool.title)).Detail
 	default:
-		p.Type, p.Detail = "dynamic_tool", detail(struct {
-			Tool      string          `json:"tool"`
-			Arguments json.RawMessage `json:"arguments,omitempty"`
-		}{tool.title, raw(tool.input)})
+		p.Type, p.Detail = "dynamic_tool", callItem(tool.title, tool.input).Detail
 	}
 	return p
 }

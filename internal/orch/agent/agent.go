@@ -5,10 +5,12 @@
 //	rpc.go      one conversation: pending calls, requests of the peer, one writer
 //	stdio.go    the process it runs on, and what a dead one had to say
 //	events.go   the unbounded queue behind AgentSession.Events
+//	held.go     events of threads that nothing has named yet
+//	items.go    what items of every provider are made of
 //	codex*.go   codex app-server
 //	claude*.go  claude, in stream-json and its control protocol
 //	cursor*.go  the Cursor Agent SDK, behind its bridge
-//	opencode*.go  opencode serve, over HTTP and server-sent events
+//	opencode*.go opencode serve, over HTTP and server-sent events
 //	acp*.go     agents of the Agent Client Protocol; acp_agents.go has their
 //	            differences as data
 //

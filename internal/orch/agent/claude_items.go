@@ -106,14 +106,9 @@ func claudeToolItem(name string, input gjson.Result) orch.ProviderItem {
 		}{name, path, raw(input)})}
 	case "websearch", "webfetch":
 		query := strings.Clone(pickText(input, []string{"query", "url"}))
-		return orch.ProviderItem{Type: "web_search", Title: query, Detail: detail(struct {
-			Query string `json:"query"`
-		}{query})}
+		return searchItem(query)
 	}
-	return orch.ProviderItem{Type: "dynamic_tool", Title: strings.Clone(name), Detail: detail(struct {
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments,omitempty"`
-	}{name, raw(input)})}
+	return callItem(name, input)
 }
 
 // toolResults takes a message to the model, which may hold results of tools.

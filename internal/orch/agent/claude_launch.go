@@ -163,8 +163,7 @@ func (s *claudeSession) processEnded(p *claudeProcess, err error) {
 func (s *claudeSession) end(err error) {
 	s.ended.Do(func() {
 		s.facts.gone()
-		s.events.push(orch.SessionEnded{Err: err})
-		s.events.close()
+		s.events.end(err)
 	})
 }
 

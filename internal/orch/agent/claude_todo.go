@@ -18,9 +18,8 @@ import (
 //
 // The list outlives a turn; each turn that changes it has one item of it.
 type claudeTodo struct {
-	id     string // "" where steps have none
-	Step   string `json:"step"`
-	Status string `json:"status"` // pending, in_progress, completed
+	id string // "" where steps have none
+	todoStep
 }
 
 // claudeTodoCall is a change of the list that was not answered.
@@ -53,18 +52,20 @@ func (c *claudeFacts) todoAnswered(t *claudeTurn, id string, m gjson.Result, fai
 	}
 	switch call.tool {
 	case "TaskCreate":
-		c.todos = append(c.todos, claudeTodo{strings.Clone(m.Get("tool_use_result.task.id").String()), call.input.Get("subject").String(), "pending"})
+		c.todos = append(c.todos, claudeTodo{strings.Clone(m.Get("tool_use_result.task.id").String()), todoStep{call.input.Get("subject").String(), "pending"}})
 	case "TaskUpdate":
 		c.todoUpdated(call.input)
 	case "TodoWrite":
 		c.todos = nil
 		for _, s := range call.input.Get("todos").Array() {
-			c.todos = append(c.todos, claudeTodo{Step: s.Get("content").String(), Status: s.Get("status").String()})
+			c.todos = append(c.todos, claudeTodo{"", todoStep{s.Get("content").String(), s.Get("status").String()}})
 		}
 	}
-	t.todo = &orch.ProviderItem{NativeID: "todo:" + t.id, Type: "todo_list", Status: "running", Detail: detail(struct {
-		Steps []claudeTodo `json:"steps"`
-	}{append([]claudeTodo{}, c.todos...)})}
+	var steps []todoStep
+	for _, todo := range c.todos {
+		steps = append(steps, todo.todoStep)
+	}
+	t.todo = &orch.ProviderItem{NativeID: "todo:" + t.id, Type: "todo_list", Status: "running", Detail: todoDetail(steps)}
 	c.emit(t, *t.todo)
 	return true
 }
@@ -75,7 +76,7 @@ func (c *claudeFacts) todoUpdated(input gjson.Result) {
 	id := input.Get("taskId").String()
 	at := slices.IndexFunc(c.todos, func(s claudeTodo) bool { return s.id == id })
 	if at < 0 {
-		at, c.todos = len(c.todos), append(c.todos, claudeTodo{id, "Task " + id, "pending"})
+		at, c.todos = len(c.todos), append(c.todos, claudeTodo{id, todoStep{"Task " + id, "pending"}})
 	}
 	s := &c.todos[at]
 	s.Step = firstText(input.Get("subject").String(), s.Step)

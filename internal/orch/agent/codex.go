@@ -61,20 +61,9 @@ func (c *codex) Open(ctx context.Context, cfg orch.SessionConfig) (orch.AgentSes
 	s.facts = newCodexFacts(s.events.push)
 	s.io = stdio{name: "codex"}
 	s.io.rpc = newRPC(s.handle, cfg.Diagnostics)
-	err := s.io.start(c.cfg.Command, cfg.Cwd, c.cfg.Env, func(err error) {
-		s.events.push(orch.SessionEnded{Err: err})
-		s.events.close()
-	})
-	if err != nil {
-		s.events.close()
-		s.events.discard()
-		return nil, fmt.Errorf("open codex: %w", err)
-	}
-	if err := s.handshake(ctx, c.cfg.ClientVersion); err != nil {
-		go s.events.discard() // nobody else reads them; close ends them
-		s.io.close(ctx)
-		<-s.events.done
-		return nil, fmt.Errorf("open codex: %w", err)
+	shake := func(ctx context.Context) error { return s.handshake(ctx, c.cfg.ClientVersion) }
+	if err := s.io.open(ctx, c.cfg.Command, cfg.Cwd, c.cfg.Env, s.events, shake); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -239,13 +228,7 @@ func (s *codexSession) Interrupt(ctx context.Context, nativeThreadID, nativeTurn
 
 func (s *codexSession) Respond(ctx context.Context, nativeRequestID string, d orch.Decision) error {
 	result, err := s.facts.respond(nativeRequestID, d)
-	if err == nil {
-		err = s.io.rpc.respond(ctx, nativeRequestID, result)
-	}
-	if err != nil {
-		return fmt.Errorf("answer request %s: %w", nativeRequestID, err)
-	}
-	return nil
+	return s.io.rpc.decided(ctx, nativeRequestID, result, err)
 }
 
 // activeTurnError wraps ErrTurnNotActive around the server's ways to say it.

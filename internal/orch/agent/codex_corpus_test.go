@@ -82,8 +82,8 @@ func TestCorpus(t *testing.T) {
 				}
 			}
 			for id, thread := range c.threads {
-				if len(thread.held) > 0 {
-					t.Errorf("%d events of thread %s are still held", len(thread.held), id)
+				if len(thread.events) > 0 {
+					t.Errorf("%d events of thread %s are still held", len(thread.events), id)
 				}
 			}
 			if got := checkEvents(t, events); got < turns {

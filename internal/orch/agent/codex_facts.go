@@ -28,10 +28,9 @@ type codexFacts struct {
 }
 
 type codexThread struct {
+	held
 	id    string
-	named bool                  // ours, or a child that an item named
 	child *orch.SubagentUpdated // what was last said of it; nil for ours
-	held  []orch.ProviderEvent  // while not named
 	order []string              // turn ids, oldest first
 	model string
 	plan  bool // the last turn was in plan mode
@@ -196,11 +195,7 @@ func (c *codexFacts) notification(method string, p gjson.Result) {
 
 // emit passes on an event that concerns a thread, or holds it.
 func (c *codexFacts) emit(t *codexThread, e orch.ProviderEvent) {
-	if t.named {
-		c.push(e)
-		return
-	}
-	t.held = append(t.held, e)
+	t.emit(c.push, e)
 }
 
 func (c *codexFacts) thread(id string) *codexThread {
@@ -214,14 +209,7 @@ func (c *codexFacts) thread(id string) *codexThread {
 
 // name lets a thread's events through, those held first.
 func (c *codexFacts) name(t *codexThread) {
-	if t.named {
-		return
-	}
-	t.named = true
-	for _, e := range t.held {
-		c.push(e)
-	}
-	t.held = nil
+	t.name(c.push)
 }
 
 // turn returns a turn; the first mention starts it. nil when a frame names no

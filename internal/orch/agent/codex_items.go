@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -214,20 +213,16 @@ func (c *codexFacts) todoUpdated(threadID, turnID string, p gjson.Result) {
 	if t == nil || t.ended {
 		return
 	}
-	type step struct {
-		Step   string `json:"step"`
-		Status string `json:"status"` // pending, in_progress, completed
-	}
 	d := struct {
-		Explanation string `json:"explanation,omitempty"`
-		Steps       []step `json:"steps"`
-	}{p.Get("explanation").Str, []step{}}
+		Explanation string     `json:"explanation,omitempty"`
+		Steps       []todoStep `json:"steps"`
+	}{p.Get("explanation").Str, []todoStep{}}
 	for _, s := range p.Get("plan").Array() {
 		status := s.Get("status").String()
 		if status == "inProgress" {
 			status = "in_progress"
 		}
-		d.Steps = append(d.Steps, step{s.Get("step").String(), status})
+		d.Steps = append(d.Steps, todoStep{s.Get("step").String(), status})
 	}
 	id := "todo:" + t.id
 	item := t.item(id)
@@ -323,23 +318,4 @@ func itemStatus(s string) string {
 	default:
 		return "completed"
 	}
-}
-
-// raw returns the JSON of a value, nil for none.
-func raw(r gjson.Result) json.RawMessage {
-	if !r.Exists() || r.Type == gjson.Null {
-		return nil
-	}
-	return json.RawMessage(strings.Clone(r.Raw))
-}
-
-// detail encodes per-type fields.
-func detail(v any) json.RawMessage {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil // unreachable unless a raw value that was valid no longer is
-	}
-	return bytes.TrimSpace(buf.Bytes())
 }

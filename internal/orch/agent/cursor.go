@@ -51,20 +51,8 @@ func (c *cursor) Open(ctx context.Context, cfg orch.SessionConfig) (orch.AgentSe
 	s.io = stdio{name: "cursor"}
 	s.io.rpc = newRPC(s.handle, cfg.Diagnostics)
 	s.io.rpc.wire = newCursorWire()
-	err := s.io.start(c.cfg.Command, cfg.Cwd, c.cfg.Env, func(err error) {
-		s.events.push(orch.SessionEnded{Err: err})
-		s.events.close()
-	})
-	if err != nil {
-		s.events.close()
-		s.events.discard()
-		return nil, fmt.Errorf("open cursor: %w", err)
-	}
-	if err := s.awaitReady(ctx); err != nil {
-		go s.events.discard() // nobody else reads them; close ends them
-		s.io.close(ctx)
-		<-s.events.done
-		return nil, fmt.Errorf("open cursor: %w", err)
+	if err := s.io.open(ctx, c.cfg.Command, cfg.Cwd, c.cfg.Env, s.events, s.awaitReady); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -106,10 +105,7 @@ func cursorToolItem(kind string, args gjson.Result) orch.ProviderItem {
 			Query string `json:"query"`
 		}{kind, query})}
 	}
-	return orch.ProviderItem{Type: "dynamic_tool", Title: strings.Clone(kind), Detail: detail(struct {
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments,omitempty"`
-	}{kind, raw(args)})}
+	return callItem(kind, args)
 }
 
 // cursorCommandEnded adds how a command went. The SDK takes any exit code for
@@ -145,20 +141,14 @@ func (c *cursorFacts) todoUpdated(t *cursorTurn, todos gjson.Result) {
 	if !todos.IsArray() {
 		return
 	}
-	type step struct {
-		Step   string `json:"step"`
-		Status string `json:"status"` // pending, in_progress, completed, cancelled
-	}
-	d := struct {
-		Steps []step `json:"steps"`
-	}{[]step{}}
+	var steps []todoStep
 	for _, todo := range todos.Array() {
 		status := todo.Get("status").String()
 		if status == "inProgress" {
 			status = "in_progress"
 		}
-		d.Steps = append(d.Steps, step{todo.Get("content").String(), status})
+		steps = append(steps, todoStep{todo.Get("content").String(), status})
 	}
-	t.todo = &orch.ProviderItem{NativeID: "todo", Type: "todo_list", Status: "running", Detail: detail(d)}
+	t.todo = &orch.ProviderItem{NativeID: "todo", Type: "todo_list", Status: "running", Detail: todoDetail(steps)}
 	c.emit(t, *t.todo)
 }

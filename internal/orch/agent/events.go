@@ -42,6 +42,12 @@ func (q *eventQueue) push(e orch.ProviderEvent) {
 // close ends out once the queued events are read. Idempotent.
 func (q *eventQueue) close() { q.update(func() { q.closed = true }) }
 
+// end tells that the session is over and closes.
+func (q *eventQueue) end(err error) {
+	q.push(orch.SessionEnded{Err: err})
+	q.close()
+}
+
 func (q *eventQueue) update(f func()) {
 	q.mu.Lock()
 	f()

@@ -58,11 +58,7 @@ func (c *openCode) Open(ctx context.Context, cfg orch.SessionConfig) (orch.Agent
 	s.facts = newOpenCodeFacts(s.events.push)
 	s.server.trace = cfg.Diagnostics
 	s.server.handle = s.handle
-	err := s.server.start(ctx, c.cfg.Command, cfg.Cwd, c.cfg.Env, func(err error) {
-		s.events.push(orch.SessionEnded{Err: err})
-		s.events.close()
-	})
-	if err != nil {
+	if err := s.server.start(ctx, c.cfg.Command, cfg.Cwd, c.cfg.Env, s.events.end); err != nil {
 		s.events.close()
 		s.events.discard()
 		return nil, fmt.Errorf("open opencode: %w", err)

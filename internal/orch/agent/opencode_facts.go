@@ -35,11 +35,10 @@ type openCodeFacts struct {
 }
 
 type openCodeFactsSession struct {
+	held
 	id       string
-	parent   string // of a child; "" where it is not known
-	named    bool
+	parent   string                   // of a child; "" where it is not known
 	child    *orch.SubagentUpdated    // what was last said of it; nil for ours
-	held     []orch.ProviderEvent     // while not named
 	turn     *openCodeTurn            // that runs, or nil
 	last     *openCodeTurn            // that ended last, or nil
 	messages map[string]*openCodeTurn // by message id; nil for those of no turn
@@ -105,11 +104,7 @@ func (s *openCodeFactsSession) isChild() bool { return s.child != nil || s.paren
 
 // emit passes on an event that concerns a session, or holds it.
 func (c *openCodeFacts) emit(s *openCodeFactsSession, e orch.ProviderEvent) {
-	if s.named {
-		c.push(e)
-		return
-	}
-	s.held = append(s.held, e)
+	s.emit(c.push, e)
 }
 
 func (c *openCodeFacts) session(id string) *openCodeFactsSession {
@@ -123,14 +118,7 @@ func (c *openCodeFacts) session(id string) *openCodeFactsSession {
 
 // name lets a session's events through, those held first.
 func (c *openCodeFacts) name(s *openCodeFactsSession) {
-	if s.named {
-		return
-	}
-	s.named = true
-	for _, e := range s.held {
-		c.push(e)
-	}
-	s.held = nil
+	s.name(c.push)
 }
 
 // message takes what is told of a message:

@@ -157,14 +157,9 @@ func openCodeToolItem(name string, state gjson.Result) orch.ProviderItem {
 		}{name, raw(input)})}
 	case "webfetch", "websearch", "codesearch":
 		query := pickText(input, []string{"query", "url"})
-		return orch.ProviderItem{Type: "web_search", Title: query, Detail: detail(struct {
-			Query string `json:"query"`
-		}{query})}
+		return searchItem(query)
 	}
-	return orch.ProviderItem{Type: "dynamic_tool", Title: strings.Clone(name), Detail: detail(struct {
-		Tool      string          `json:"tool"`
-		Arguments json.RawMessage `json:"arguments,omitempty"`
-	}{name, raw(input)})}
+	return callItem(name, input)
 }
 
 // todos makes one item of all the lists of a turn; it is open to the end.
@@ -173,18 +168,12 @@ func (c *openCodeFacts) todos(s *openCodeFactsSession, list gjson.Result) {
 	if t == nil {
 		return
 	}
-	type step struct {
-		Step   string `json:"step"`
-		Status string `json:"status"` // pending, in_progress, completed, cancelled
-	}
-	steps := struct {
-		Steps []step `json:"steps"`
-	}{[]step{}}
+	var steps []todoStep
 	for _, todo := range list.Array() {
-		steps.Steps = append(steps.Steps, step{todo.Get("content").String(), todo.Get("status").String()})
+		steps = append(steps, todoStep{todo.Get("content").String(), todo.Get("status").String()})
 	}
 	item := t.item("todo:"+t.id, func() orch.ProviderItem { return orch.ProviderItem{Type: "todo_list"} })
-	item.last.Status, item.last.Detail = "running", detail(steps)
+	item.last.Status, item.last.Detail = "running", todoDetail(steps)
 	c.emitItem(t, item)
 }
 

@@ -209,6 +209,18 @@ func (r *rpc) respond(ctx context.Context, id string, result any) error {
 	return r.send(ctx, rpcFrame{ID: json.RawMessage(id), Result: result})
 }
 
+// decided is respond with the result of a decision, or the reason why there is
+// none.
+func (r *rpc) decided(ctx context.Context, id string, result any, err error) error {
+	if err == nil {
+		err = r.respond(ctx, id, result)
+	}
+	if err != nil {
+		return fmt.Errorf("answer request %s: %w", id, err)
+	}
+	return nil
+}
+
 // refuse answers the peer's call with an error. It does not wait.
 func (r *rpc) refuse(id string, code int64, message string) {
 	r.enqueue(rpcFrame{ID: json.RawMessage(id), Error: &rpcError{Code: code, Message: message}})

@@ -29,6 +29,23 @@ type stdio struct {
 	closing bool // Close came first
 }
 
+// open starts the process of a session and shakes hands, and leaves nothing
+// behind where either fails. events takes the end of the session.
+func (s *stdio) open(ctx context.Context, command []string, dir string, env []string, events *eventQueue, shake func(context.Context) error) error {
+	if err := s.start(command, dir, env, events.end); err != nil {
+		events.close()
+		events.discard()
+		return fmt.Errorf("open %s: %w", s.name, err)
+	}
+	if err := shake(ctx); err != nil {
+		go events.discard() // nobody else reads them; close ends them
+		s.close(ctx)
+		<-events.done
+		return fmt.Errorf("open %s: %w", s.name, err)
+	}
+	return nil
+}
+
 // start starts the process and the conversation. ended is called once, when
 // the process is gone and every message it sent was handled; err is nil after
 // close. Calls still in flight fail after that with the same reason.
