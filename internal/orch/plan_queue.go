@@ -61,13 +61,7 @@ func planQueue(d *draft, c DispatchMessage) error {
 // planDefer opens a run that StartRun starts. Until then it is the active one:
 // messages queue up behind it.
 func planDefer(d *draft, c DispatchMessage) error {
-	if err := checkMessage(d, c, false); err != nil {
-		return err
-	}
-	if live, ok := d.p.liveRun(); ok {
-		return reject(CodeRunActive, "run %s is %s", live.ID, live.Status)
-	}
-	selection, err := selectionOf(d, c)
+	selection, err := onIdle(d, c)
 	if err != nil {
 		return err
 	}

@@ -12,13 +12,7 @@ type newRun struct {
 // planStart opens a run for the message: everything but the provider's part,
 // which the effect brings.
 func planStart(d *draft, c DispatchMessage) error {
-	if err := checkMessage(d, c, false); err != nil {
-		return err
-	}
-	if live, ok := d.p.liveRun(); ok {
-		return reject(CodeRunActive, "run %s is %s", live.ID, live.Status)
-	}
-	selection, err := selectionOf(d, c)
+	selection, err := onIdle(d, c)
 	if err != nil {
 		return err
 	}
@@ -26,6 +20,17 @@ func planStart(d *draft, c DispatchMessage) error {
 	putUserItem(d, run.UserMessageID, run.ID, run.RootNodeID, "turn_start")
 	startRun(d, run)
 	return nil
+}
+
+// onIdle is what the message of a run selects that nothing may run before.
+func onIdle(d *draft, c DispatchMessage) (ModelSelection, error) {
+	if err := checkMessage(d, c, false); err != nil {
+		return ModelSelection{}, err
+	}
+	if live, ok := d.p.liveRun(); ok {
+		return ModelSelection{}, reject(CodeRunActive, "run %s is %s", live.ID, live.Status)
+	}
+	return selectionOf(d, c)
 }
 
 // checkMessage refuses what no dispatch mode takes.

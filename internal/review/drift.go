@@ -186,15 +186,7 @@ func (n *News) text() string {
 }
 
 // JSON renders the drift as one line.
-func (d *Drift) JSON() []byte {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(d); err != nil {
-		return []byte(`{"version":1,"error":"` + err.Error() + "\"}\n") // unreachable: valid JSON within
-	}
-	return []byte(b.String())
-}
+func (d *Drift) JSON() []byte { return jsonLine(d) }
 
 // Markdown renders the drift as a section of an issue.
 func (d *Drift) Markdown() string {

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -87,16 +88,20 @@ func count(n int, what string) string {
 
 // JSON renders the difference as one line.
 func (d *Diff) JSON() []byte {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
 	if d.Changes == nil {
 		d.Changes = []Change{}
 	}
-	if err := e.Encode(d); err != nil {
+	return jsonLine(d)
+}
+
+func jsonLine(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		return []byte(`{"version":1,"error":"` + err.Error() + "\"}\n") // unreachable: valid JSON within
 	}
-	return []byte(b.String())
+	return b.Bytes()
 }
 
 // Markdown renders the difference as a comment on a pull request.

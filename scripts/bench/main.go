@@ -187,24 +187,27 @@ func (b *bench) pipelined(n int) {
 
 func (b *bench) lockStep(n int) {
 	path := b.script("lock.ndjson", n, "")
-	lines := make([][]byte, n)
-	for i := range lines {
-		lines[i] = []byte(request(i+1) + "\n")
-	}
 	peer, echo := start(b.peer, "serve", path), start(b.echo)
-	var with, without []time.Duration
-	for _, l := range lines { // alternating, so that both see the same machine
-		t := time.Now()
-		echo.trip(l)
-		between := time.Now()
-		peer.trip(l)
-		without, with = append(without, between.Sub(t)), append(with, time.Since(between))
-	}
-	peer.end()
-	echo.end()
+	without, with := alternate(n, echo, peer, func(i int) []byte { return []byte(request(i+1) + "\n") })
 	m, bare := median(with), median(without)
 	fmt.Printf("lock-step round trip p50: peer %.1f µs, echo %.1f µs, ratio %.2f (target ≤ 2.5)\n",
 		float64(m)/1e3, float64(bare)/1e3, float64(m)/float64(bare))
+}
+
+// alternate times n round trips of two children, in turns, so that both see
+// the same machine, and ends them.
+func alternate(n int, one, two *child, line func(i int) []byte) (first, second []time.Duration) {
+	for i := range n {
+		l := line(i)
+		t := time.Now()
+		one.trip(l)
+		between := time.Now()
+		two.trip(l)
+		first, second = append(first, between.Sub(t)), append(second, time.Since(between))
+	}
+	one.end()
+	two.end()
+	return first, second
 }
 
 // tap measures what the recorder adds to a frame. A round trip passes it twice.
@@ -218,17 +221,7 @@ func (b *bench) tap(n int) {
 		bare.trip(line(i))
 		tapped.trip(line(i))
 	}
-	var without, with []time.Duration
-	for i := range n { // alternating, so that both see the same machine
-		l := line(i)
-		t := time.Now()
-		bare.trip(l)
-		between := time.Now()
-		tapped.trip(l)
-		without, with = append(without, between.Sub(t)), append(with, time.Since(between))
-	}
-	bare.end()
-	tapped.end()
+	without, with := alternate(n, bare, tapped, line)
 	for _, p := range []int{50, 99} {
 		w, o := percentile(with, p), percentile(without, p)
 		target := ""

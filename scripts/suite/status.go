@@ -92,7 +92,7 @@ Written by %s from what it measured on %s; no cell is typed by hand.
 
 * **recorded**: what stood behind the provider, and when.
 * **replays**: the committed transcript, played to the orchestrator by %s.
-* **live**: the scenario was run anew on the real provider of this version, with the scripted model, and its new recording replayed.
+* **live**: the scenario was run anew on the real provider of this version, with the scripted model, and recorded.
 * **drift**: what differs in meaning between the committed recording and the new one.
 
 A dash means that the provider cannot be run live: hand-written and imported transcripts.
