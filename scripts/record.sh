@@ -5,8 +5,8 @@
 #   scripts/record.sh --replay PROVIDER SCENARIO TRANSCRIPT
 #
 # The orchestrator of this repository has the conversation, or the vendor's own
-# client: with CLIENT=vendor, and where the orchestrator has no adapter. It
-# sends the scenario's messages. OUT must not exist. By default it is
+# client: with CLIENT=vendor, where the recipe names one. It sends the scenario's
+# messages. OUT must not exist. By default it is
 # transcripts/SCENARIO/PROVIDER.ndjson, with the vendor's client
 # transcripts/recorded/PROVIDER/SCENARIO.ndjson. The provider is installed into
 # ${REPLAYPEER_CACHE:-~/.cache/replaypeer} and runs with a private home in a
@@ -184,7 +184,7 @@ for kind in ".$provider" "${families[@]/#/.}" ""; do
 done
 [[ -f $script ]] || die "scenario $scenario has no model.yaml" 2
 driven=
-if declare -F provider_driver >/dev/null && [[ -z ${provider_orchestrated:-} || ${CLIENT:-} == vendor ]]; then
+if [[ ${CLIENT:-} == vendor ]] && declare -F provider_driver >/dev/null; then
 	driven=1
 fi
 out=transcripts/$scenario/$provider.ndjson

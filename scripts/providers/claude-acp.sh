@@ -3,7 +3,6 @@
 # cache. The orchestrator drives it, or, with CLIENT=vendor, a plain client.
 
 pin claude_acp_version @agentclientprotocol/claude-agent-acp 0.101.0
-provider_orchestrated=1
 families=(acp claude)
 
 # provider_install puts the pinned version, and a Node that it accepts, into

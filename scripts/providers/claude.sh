@@ -4,7 +4,6 @@
 
 pin claude_package @anthropic-ai/claude-agent-sdk 0.3.332 # and of its platform package, which is the binary
 claude_version=2.1.${claude_package##*.}
-provider_orchestrated=1
 
 # provider_install puts the pinned binary into the cache, and the SDK where it
 # is the client. Neither is ever part of this repository.

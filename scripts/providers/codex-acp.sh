@@ -6,7 +6,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/codex.sh" # for the catalog
 
 pin codex_acp_version @agentclientprotocol/codex-acp 2.6.0
 codex_acp_codex_version=0.166.0 # which it starts
-provider_orchestrated=1
 families=(acp)
 
 # provider_install puts the pinned versions into the cache.

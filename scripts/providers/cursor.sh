@@ -5,7 +5,6 @@
 
 pin cursor_version @cursor/sdk 1.0.32
 cursor_node=node-22/node_modules/node-linux-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')/bin/node
-provider_orchestrated=1
 
 # provider_install puts the pinned SDK, and a Node that it accepts, into the
 # cache. Neither is ever part of this repository.

@@ -2,7 +2,6 @@
 # scripts/record.sh, which sets home, work, model_url and cache.
 
 pin gemini_version @google/gemini-cli 0.61.0
-provider_orchestrated=1
 families=(acp)
 
 # provider_install puts the pinned version into the cache.

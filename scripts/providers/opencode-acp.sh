@@ -1,13 +1,12 @@
-# How to run OpenCode as an ACP agent against a scripted model, driven by acpx.
-# Sourced by scripts/record.sh, which sets home, model_url and cache.
+# How to run OpenCode as an ACP agent against a scripted model. Sourced by
+# scripts/record.sh, which sets home, model_url and cache. The orchestrator
+# drives it, or, with CLIENT=vendor, acpx.
 
 # shellcheck source=opencode.sh
 source "$(dirname "${BASH_SOURCE[0]}")/opencode.sh"
 
-provider_orchestrated= # by the SDK or the orchestrator only where it serves
 name=opencode flags=(--provider opencode --protocol acp.ndjson-jsonrpc)
 acpx_version=0.19.1
-provider_orchestrated=1
 families=(acp)
 
 # provider_install puts the pinned versions, and a Node that acpx accepts, into

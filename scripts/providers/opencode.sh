@@ -4,7 +4,6 @@
 
 pin opencode_version opencode-ai 1.18.33
 opencode_sdk_version=1.19.3
-provider_orchestrated=1
 
 # provider_install puts the pinned binary into the cache, and the SDK where it
 # is the client.

@@ -2,7 +2,6 @@
 # scripts/record.sh, which sets home, model_url and cache.
 
 pin qwen_version @qwen-code/qwen-code 0.24.4
-provider_orchestrated=1
 families=(acp)
 
 # provider_install puts the pinned version, and a Node that it accepts, into
