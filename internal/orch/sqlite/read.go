@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -9,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
@@ -42,7 +40,13 @@ func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, e
 			return err
 		}
 		for _, kind := range orch.Kinds {
-			found, err := threadRows(ctx, tx, kind, threadID)
+			var found []ordered
+			err := rows(ctx, tx, func(r *sql.Rows) error {
+				var row ordered
+				err := r.Scan(&row.first, &row.payload)
+				found = append(found, row)
+				return err
+			}, "SELECT first_sequence, payload_json FROM "+table(kind)+" WHERE thread_id = ?", threadID)
 			if err != nil {
 				return err
 			}
@@ -55,27 +59,6 @@ func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, e
 		return nil
 	})
 	return t, err
-}
-
-// threadRows reads a thread's rows of one kind. They come as one text, a row a
-// line, since a row of a driver costs several times what a line does, and JSON
-// as it is stored has no line ends.
-func threadRows(ctx context.Context, tx *transaction, kind orch.Kind, threadID string) ([]ordered, error) {
-	var all []byte
-	query := "SELECT group_concat(first_sequence || ':' || payload_json, char(10)) FROM " + table(kind) + " WHERE thread_id = ?"
-	if err := tx.QueryRowContext(ctx, query, threadID).Scan(&all); err != nil || all == nil {
-		return nil, err
-	}
-	found := make([]ordered, 0, bytes.Count(all, []byte{'\n'})+1)
-	for line := range bytes.SplitSeq(all, []byte{'\n'}) {
-		first, payload, _ := bytes.Cut(line, []byte{':'})
-		n, err := strconv.ParseInt(string(first), 10, 64)
-		if err != nil || !bytes.HasSuffix(payload, []byte{'}'}) {
-			return nil, fmt.Errorf("%s of %s: not a row: %.80q", table(kind), threadID, line)
-		}
-		found = append(found, ordered{n, payload})
-	}
-	return found, nil
 }
 
 // Shell implements orch.Store.

@@ -68,8 +68,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 func connect(path string, connections int, query url.Values) (*pool, error) {
 	query["_pragma"] = []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)"}
 	if query.Get("mode") == "ro" {
-		// Readers keep a long thread's pages, of 16 MiB each at most.
-		query["_pragma"] = []string{"busy_timeout(10000)", "cache_size(-16384)"}
+		query["_pragma"] = []string{"busy_timeout(10000)"}
 	}
 	address := url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}
 	db, err := sql.Open("sqlite", address.String())
