@@ -171,15 +171,11 @@ func (ln *lane) load(ctx context.Context, store Store) (*threadState, error) {
 	if ln.state != nil {
 		return ln.state, nil
 	}
-	rows, err := store.Thread(ctx, ln.threadID)
+	p, stored, err := loadProjection(ctx, store, ln.threadID)
 	if err != nil {
 		return nil, fmt.Errorf("load thread %s: %w", ln.threadID, err)
 	}
-	p, err := projectionOf(ln.threadID, rows)
-	if err != nil {
-		return nil, fmt.Errorf("load thread %s: %w", ln.threadID, err)
-	}
-	ln.state = &threadState{p: p, version: rows.Version}
+	ln.state = &threadState{p: p, version: stored.Version}
 	return ln.state, nil
 }
 

@@ -71,9 +71,8 @@ func (d *draft) putAs(eventType string, e entity) {
 		}
 		return
 	}
-	version := d.version + int64(len(d.batch.Events)) + 1
 	d.batch.Events = append(d.batch.Events, Event{
-		ID:       d.seed.id("event", d.p.Thread.ID, strconv.FormatInt(version, 10)),
+		ID:       d.seed.eventID(d.p.Thread.ID, d.version+int64(len(d.batch.Events))+1),
 		Type:     eventType,
 		ThreadID: d.p.Thread.ID,
 		RunID:    f.run, NodeID: f.node, Driver: f.driver, ProviderInstanceID: f.instance,
@@ -144,7 +143,7 @@ func (d *draft) finish() (Batch, error) {
 			Status: f.status, Ordinal: f.ordinal, Payload: raw,
 		})
 	}
-	d.batch.Threads = []ThreadHead{{ThreadID: d.p.Thread.ID, Version: d.version, UpdatedAt: d.now}}
+	d.batch.Threads = []ThreadHead{{ThreadID: d.p.Thread.ID, Version: d.version}}
 	return d.batch, nil
 }
 

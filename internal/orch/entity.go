@@ -185,19 +185,19 @@ func decodeEntity(kind Kind, raw []byte) (entity, error) {
 
 func decodeAs[T entity](raw []byte) (entity, error) {
 	var e T
-	if err := decodeInto(raw, &e); err != nil {
+	if err := decodeInto(string(raw), &e); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
 // decodeInto decodes into a zero entity.
-func decodeInto[T entity](raw []byte, e *T) error {
-	if layoutOf(reflect.TypeFor[T]()).decode(string(raw), reflect.ValueOf(e).Elem()) {
+func decodeInto[T entity](raw string, e *T) error {
+	if layoutOf(reflect.TypeFor[T]()).decode(raw, reflect.ValueOf(e).Elem()) {
 		return nil
 	}
 	*e = *new(T)
-	return json.Unmarshal(raw, e)
+	return json.Unmarshal([]byte(raw), e)
 }
 
 // kindOfEvent is the first word of an event type.

@@ -93,3 +93,10 @@ func (s seed) id(prefix string, parts ...string) string {
 	mac.Write([]byte(makeID(prefix, parts...)))
 	return prefix + ":" + hex.EncodeToString(mac.Sum(nil)[:16])
 }
+
+// eventID names the event at a version of a thread's stream. Ids of one thread
+// sort in order, so that an index of them grows at one place, not at random
+// ones, each of which would be a page to write.
+func (s seed) eventID(thread string, version int64) string {
+	return fmt.Sprintf("%.22s-%08d", s.id("event", thread), version)
+}

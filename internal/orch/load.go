@@ -1,70 +1,106 @@
 package orch
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"slices"
 	"sync"
 )
 
-// load takes in all stored rows of a kind. Turn items are left to be sorted.
-func (p *Projection) load(kind Kind, rows []Row) error {
+// loadProjection reads a thread; its Version is 0 when there is none.
+func loadProjection(ctx context.Context, store Store, threadID string) (*Projection, StoredThread, error) {
+	l := &loader{p: newProjection(threadID)}
+	stored, err := store.Thread(ctx, threadID, l.take)
+	if err := errors.Join(err, l.finish()); err != nil {
+		return nil, StoredThread{}, err
+	}
+	l.p.UpdatedAt = stored.UpdatedAt
+	return l.p, stored, nil
+}
+
+// loader builds a projection of stored rows, which it decodes on other
+// processors while the next are being read.
+type loader struct {
+	p     *Projection
+	parts []*part
+	wg    sync.WaitGroup
+}
+
+// part is some rows of a kind.
+type part struct {
+	join func() // adds what was decoded to the projection
+	err  error
+}
+
+// take decodes some rows of a kind, from now on.
+func (l *loader) take(kind Kind, rows []string) {
 	switch kind {
 	case KindThread:
-		return decodeInto(rows[0].Payload, &p.Thread) // there is one
+		l.decode(func() error { return decodeInto(rows[0], &l.p.Thread) }, func() {}) // there is one
 	case KindRun:
-		return loadRows(&p.Runs, rows)
+		decodeRows(l, &l.p.Runs, rows)
 	case KindAttempt:
-		return loadRows(&p.Attempts, rows)
+		decodeRows(l, &l.p.Attempts, rows)
 	case KindNode:
-		return loadRows(&p.Nodes, rows)
+		decodeRows(l, &l.p.Nodes, rows)
 	case KindSubagent:
-		return loadRows(&p.Subagents, rows)
+		decodeRows(l, &l.p.Subagents, rows)
 	case KindProviderSession:
-		return loadRows(&p.ProviderSessions, rows)
+		decodeRows(l, &l.p.ProviderSessions, rows)
 	case KindProviderThread:
-		return loadRows(&p.ProviderThreads, rows)
+		decodeRows(l, &l.p.ProviderThreads, rows)
 	case KindProviderTurn:
-		return loadRows(&p.ProviderTurns, rows)
+		decodeRows(l, &l.p.ProviderTurns, rows)
 	case KindRuntimeRequest:
-		return loadRows(&p.RuntimeRequests, rows)
+		decodeRows(l, &l.p.RuntimeRequests, rows)
 	case KindMessage:
-		return loadRows(&p.Messages, rows)
+		decodeRows(l, &l.p.Messages, rows)
 	case KindTurnItem:
-		return loadRows(&p.TurnItems, rows)
+		decodeRows(l, &l.p.TurnItems, rows)
 	case KindPlan:
-		return loadRows(&p.Plans, rows)
+		decodeRows(l, &l.p.Plans, rows)
 	case KindCheckpointScope:
-		return loadRows(&p.CheckpointScopes, rows)
+		decodeRows(l, &l.p.CheckpointScopes, rows)
 	case KindCheckpoint:
-		return loadRows(&p.Checkpoints, rows)
+		decodeRows(l, &l.p.Checkpoints, rows)
 	case KindTransfer:
-		return loadRows(&p.ContextTransfers, rows)
+		decodeRows(l, &l.p.ContextTransfers, rows)
 	case KindHandoff:
-		return loadRows(&p.ContextHandoffs, rows)
+		decodeRows(l, &l.p.ContextHandoffs, rows)
 	default:
-		return fmt.Errorf("unknown kind of entity %q", kind)
+		l.decode(func() error { return fmt.Errorf("unknown kind of entity %q", kind) }, nil)
 	}
 }
 
-// loadRows decodes rows into a list, a part of them on each processor.
-func loadRows[T entity](list *[]T, rows []Row) error {
-	const least = 512 // rows are worth a goroutine
-	all := make([]T, len(rows))
-	*list = all
-	parts := min(runtime.GOMAXPROCS(0), len(rows)/least+1)
-	errs := make([]error, parts)
-	var wg sync.WaitGroup
-	for part := range parts {
-		wg.Go(func() {
-			for i := len(rows) * part / parts; i < len(rows)*(part+1)/parts; i++ {
-				if err := decodeInto(rows[i].Payload, &all[i]); err != nil {
-					errs[part] = err
-					return
-				}
+// decodeRows adds rows to a list of entities.
+func decodeRows[T entity](l *loader, list *[]T, rows []string) {
+	decoded := make([]T, len(rows))
+	l.decode(func() error {
+		for i, row := range rows {
+			if err := decodeInto(row, &decoded[i]); err != nil {
+				return err
 			}
-		})
+		}
+		return nil
+	}, func() { *list = append(*list, decoded...) })
+}
+
+func (l *loader) decode(rows func() error, join func()) {
+	p := &part{join: join}
+	l.parts = append(l.parts, p)
+	l.wg.Go(func() { p.err = rows() })
+}
+
+// finish waits for all parts and puts them together.
+func (l *loader) finish() error {
+	l.wg.Wait()
+	for _, p := range l.parts {
+		if p.err != nil {
+			return p.err
+		}
+		p.join()
 	}
-	wg.Wait()
-	return errors.Join(errs...)
+	slices.SortStableFunc(l.p.TurnItems, compareItems)
+	return nil
 }

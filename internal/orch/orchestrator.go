@@ -170,18 +170,14 @@ var ErrUnknownThread = errors.New("unknown thread")
 // Snapshot returns a thread and the sequence of the log it stands at: the
 // thread's events after it, folded in, give every later state.
 func (o *Orchestrator) Snapshot(ctx context.Context, threadID string) (*Projection, int64, error) {
-	rows, err := o.store.Thread(ctx, threadID)
+	p, stored, err := loadProjection(ctx, o.store, threadID)
 	if err != nil {
 		return nil, 0, fmt.Errorf("snapshot of %s: %w", threadID, err)
 	}
-	if rows.Version == 0 {
-		return nil, rows.Sequence, fmt.Errorf("snapshot: %w %q", ErrUnknownThread, threadID)
+	if stored.Version == 0 {
+		return nil, stored.Sequence, fmt.Errorf("snapshot: %w %q", ErrUnknownThread, threadID)
 	}
-	p, err := projectionOf(threadID, rows)
-	if err != nil {
-		return nil, 0, fmt.Errorf("snapshot of %s: %w", threadID, err)
-	}
-	return p, rows.Sequence, nil
+	return p, stored.Sequence, nil
 }
 
 // Shell lists all threads.

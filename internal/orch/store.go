@@ -3,7 +3,6 @@ package orch
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 )
 
@@ -23,10 +22,11 @@ type Store interface {
 	// and the error returned. Any other error stores nothing. A batch without
 	// events is not committed.
 	Commit(ctx context.Context, req CommitRequest, decide func() (Batch, error)) (CommitResult, error)
-	// Thread reads a thread's rows and the sequence of the log in one
-	// transaction; Version 0 when there is no such thread. Rows of a kind come
-	// in the order of their first appearance.
-	Thread(ctx context.Context, threadID string) (ThreadRows, error)
+	// Thread reads a thread and the sequence of the log in one transaction;
+	// Version 0 when there is no such thread. take gets the payloads of rows
+	// while the next are being read, some of a kind at a time, and keeps them.
+	// Those of a kind come in the order of their first appearance.
+	Thread(ctx context.Context, threadID string, take func(Kind, []string)) (StoredThread, error)
 	// Shell reads all threads and the sequence of the log in one transaction.
 	Shell(ctx context.Context) (ShellRows, error)
 	// Events reads at most limit events after a sequence.
@@ -79,9 +79,8 @@ type Batch struct {
 
 // ThreadHead is the version of a thread's stream that a batch builds on.
 type ThreadHead struct {
-	ThreadID  string
-	Version   int64 // events in the stream before the batch
-	UpdatedAt time.Time
+	ThreadID string
+	Version  int64 // events in the stream before the batch
 }
 
 // Row is one entity of a projection.
@@ -95,12 +94,11 @@ type Row struct {
 	Payload  []byte
 }
 
-// ThreadRows is a thread as stored.
-type ThreadRows struct {
-	Sequence  int64 // of the whole log
-	Version   int64 // of the thread's stream
-	UpdatedAt time.Time
-	Rows      []Row // only Kind and Payload are set
+// StoredThread is a thread as stored, but for its rows.
+type StoredThread struct {
+	Sequence  int64     // of the whole log
+	Version   int64     // of the thread's stream
+	UpdatedAt time.Time // of the stream's last event
 }
 
 // ShellRows is every thread as stored, in order of creation.
@@ -115,24 +113,4 @@ type ShellRow struct {
 	RunCount  int
 	RunID     string
 	RunStatus string
-}
-
-// projectionOf is the projection that stored rows are of.
-func projectionOf(threadID string, rows ThreadRows) (*Projection, error) {
-	p := newProjection(threadID)
-	kinds := map[Kind][]Row{}
-	for i := 0; i < len(rows.Rows); {
-		first := i
-		for ; i < len(rows.Rows) && rows.Rows[i].Kind == rows.Rows[first].Kind; i++ {
-		}
-		kinds[rows.Rows[first].Kind] = rows.Rows[first:i]
-	}
-	for kind, found := range kinds {
-		if err := p.load(kind, found); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortStableFunc(p.TurnItems, compareItems)
-	p.UpdatedAt = rows.UpdatedAt
-	return p, nil
 }

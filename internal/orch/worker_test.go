@@ -19,7 +19,7 @@ func (r *rig) foreign(id string) {
 	r.t.Helper()
 	_, err := r.store.Commit(r.ctx, orch.CommitRequest{ThreadID: id, Now: r.clock.Now()}, func() (orch.Batch, error) {
 		return orch.Batch{
-			Threads: []orch.ThreadHead{{ThreadID: id, UpdatedAt: r.clock.Now()}},
+			Threads: []orch.ThreadHead{{ThreadID: id}},
 			Events:  []orch.Event{{ID: id, Type: orch.EventRunUpdated, ThreadID: id, OccurredAt: r.clock.Now(), Payload: []byte(`{"version":1,"entity":{"id":"r"}}`)}},
 			Effects: []orch.EffectRequest{{ID: id, ThreadID: id, Type: orch.EffectCapture, Payload: []byte(`{}`)}},
 		}, nil

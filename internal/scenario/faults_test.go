@@ -307,7 +307,7 @@ var faultList = []fault{
 		return storeFault(faultyStore{batch: rewrite(orch.KindRuntimeRequest, `"status":"expired"`, `"status":"pending"`)})
 	}},
 	{"a snapshot stands at a later sequence", "simple", func() *faults {
-		return storeFault(faultyStore{thread: func(t orch.ThreadRows) orch.ThreadRows {
+		return storeFault(faultyStore{thread: func(t orch.StoredThread) orch.StoredThread {
 			t.Sequence += 5
 			return t
 		}})

@@ -158,7 +158,7 @@ type faultyStore struct {
 	orch.Store
 	request func(*orch.CommitRequest)
 	batch   func(orch.Batch) orch.Batch
-	thread  func(orch.ThreadRows) orch.ThreadRows
+	thread  func(orch.StoredThread) orch.StoredThread
 	events  func([]orch.StoredEvent) []orch.StoredEvent
 }
 
@@ -175,8 +175,8 @@ func (s faultyStore) Commit(ctx context.Context, req orch.CommitRequest, decide 
 	})
 }
 
-func (s faultyStore) Thread(ctx context.Context, id string) (orch.ThreadRows, error) {
-	t, err := s.Store.Thread(ctx, id)
+func (s faultyStore) Thread(ctx context.Context, id string, take func(orch.Kind, []string)) (orch.StoredThread, error) {
+	t, err := s.Store.Thread(ctx, id, take)
 	if err == nil && s.thread != nil {
 		t = s.thread(t)
 	}

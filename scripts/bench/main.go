@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"sort"
 	"strconv"
@@ -38,6 +39,7 @@ func main() {
 	trips := flag.Int("trips", 20000, "round trips of the lock-step run")
 	starts := flag.Int("starts", 40, "process starts")
 	big := flag.Int64("big", 1<<30, "size of the large transcript, in bytes; 0 skips it")
+	profile := flag.String("profile", "", "a file for the processor profile of this program, which holds the event store")
 	flag.Parse()
 	b := &bench{echo: *echo, peer: *peer, record: *record, linter: *linter}
 	var err error
@@ -62,7 +64,29 @@ func main() {
 		b.lint(*corpus, *sample)
 	}
 	if *only == "" || *only == "store" {
+		stop := profiled(*profile)
 		b.store()
+		stop()
+	}
+}
+
+// profiled starts a processor profile; an empty path is none.
+func profiled(path string) (stop func()) {
+	if path == "" {
+		return func() {}
+	}
+	f, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(f)
+	}
+	if err != nil {
+		fail(err)
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := f.Close(); err != nil {
+			fail(err)
+		}
 	}
 }
 

@@ -2,7 +2,9 @@ package sqlite
 
 import (
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +19,7 @@ const eventVersion = 2
 func (s *Store) Commit(ctx context.Context, req orch.CommitRequest, decide func() (orch.Batch, error)) (orch.CommitResult, error) {
 	var result orch.CommitResult
 	var rejected *orch.RejectedError
+	var written map[string]stream
 	err := s.write(ctx, func(tx *transaction) error {
 		if req.CommandID != "" {
 			known, err := openReceipt(ctx, tx, req)
@@ -36,7 +39,7 @@ func (s *Store) Commit(ctx context.Context, req orch.CommitRequest, decide func(
 		if err != nil {
 			return err
 		}
-		result.Events, err = store(ctx, tx, req, batch)
+		result.Events, written, err = s.store(ctx, tx, req, batch)
 		if err != nil || req.CommandID == "" {
 			return err
 		}
@@ -50,6 +53,7 @@ func (s *Store) Commit(ctx context.Context, req orch.CommitRequest, decide func(
 	if err != nil {
 		return orch.CommitResult{}, err
 	}
+	s.streams.remember(written)
 	if rejected != nil {
 		return result, rejected
 	}
@@ -104,46 +108,30 @@ func duplicate(ctx context.Context, tx *transaction, commandID string) (orch.Com
 	return orch.CommitResult{Receipt: r, Events: events}, err
 }
 
-// store appends a batch and projects it.
-func store(ctx context.Context, tx *transaction, req orch.CommitRequest, batch orch.Batch) ([]orch.StoredEvent, error) {
+// store appends a batch and projects it. It returns the streams it wrote to, as
+// they are now.
+func (s *Store) store(ctx context.Context, tx *transaction, req orch.CommitRequest, batch orch.Batch) ([]orch.StoredEvent, map[string]stream, error) {
 	if len(batch.Events) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	versions := map[string]int64{}
+	streams := map[string]stream{}
 	for _, head := range batch.Threads {
-		if err := checkVersion(ctx, tx, head); err != nil {
-			return nil, err
-		}
-		versions[head.ThreadID] = head.Version
-	}
-	stored, err := appendEvents(ctx, tx, req, batch.Events, versions)
-	if err != nil {
-		return nil, err
-	}
-	last := stored[len(stored)-1].Sequence
-	for _, head := range batch.Threads {
-		_, err := tx.ExecContext(ctx, `INSERT INTO orchestration_streams VALUES (?, ?, ?)
-			ON CONFLICT DO UPDATE SET stream_version = excluded.stream_version, updated_at = excluded.updated_at`,
-			head.ThreadID, versions[head.ThreadID], stamp(head.UpdatedAt))
+		found, err := s.streams.at(ctx, tx, head)
 		if err != nil {
-			return nil, fmt.Errorf("update stream: %w", err)
+			return nil, nil, err
 		}
+		streams[head.ThreadID] = found
 	}
-	for i, row := range batch.Rows {
-		// first_sequence only orders entities: those of one batch stand in the
-		// order in which they were first written, all above older ones.
-		first := last<<16 | int64(i)
-		if err := project(ctx, tx, row, first, last); err != nil {
-			return nil, err
-		}
+	if err := project(ctx, tx, batch.Rows, streams); err != nil {
+		return nil, nil, err
 	}
-	if _, err := tx.ExecContext(ctx, `INSERT INTO projection_metadata VALUES ('threads', ?, ?)
-		ON CONFLICT DO UPDATE SET last_sequence = excluded.last_sequence`, projectionSchema, last); err != nil {
-		return nil, fmt.Errorf("update projection metadata: %w", err)
+	stored, err := appendEvents(ctx, tx, req, batch.Events, streams)
+	if err != nil {
+		return nil, nil, err
 	}
 	for _, effect := range batch.Effects {
 		if err := insertEffect(ctx, tx, effect, req.Now); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, id := range batch.CancelEffects {
@@ -151,22 +139,10 @@ func store(ctx context.Context, tx *transaction, req orch.CommitRequest, batch o
 			SET status = 'cancelled', completed_at = ?2, updated_at = ?2, lease_owner = NULL, lease_expires_at = NULL
 			WHERE effect_id = ?1 AND status IN ('pending', 'running')`, id, req.Now.UnixMilli())
 		if err != nil {
-			return nil, fmt.Errorf("cancel effect: %w", err)
+			return nil, nil, fmt.Errorf("cancel effect: %w", err)
 		}
 	}
-	return stored, nil
-}
-
-func checkVersion(ctx context.Context, tx *transaction, head orch.ThreadHead) error {
-	var version int64
-	err := tx.QueryRowContext(ctx, "SELECT stream_version FROM orchestration_streams WHERE stream_id = ?", head.ThreadID).Scan(&version)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("read stream: %w", err)
-	}
-	if version != head.Version {
-		return fmt.Errorf("%w: %s is at %d, planned at %d", orch.ErrConflict, head.ThreadID, version, head.Version)
-	}
-	return nil
+	return stored, streams, nil
 }
 
 // metadata is what is stored of an event beside its columns and payload.
@@ -177,7 +153,8 @@ type metadata struct {
 	ProviderInstanceID string `json:"providerInstanceId,omitempty"`
 }
 
-func appendEvents(ctx context.Context, tx *transaction, req orch.CommitRequest, events []orch.Event, versions map[string]int64) ([]orch.StoredEvent, error) {
+// appendEvents stores events, each as the next version of its stream.
+func appendEvents(ctx context.Context, tx *transaction, req orch.CommitRequest, events []orch.Event, streams map[string]stream) ([]orch.StoredEvent, error) {
 	command, actor := sql.NullString{String: req.CommandID, Valid: req.CommandID != ""}, "system"
 	if command.Valid {
 		actor = "client"
@@ -188,34 +165,54 @@ func appendEvents(ctx context.Context, tx *transaction, req orch.CommitRequest, 
 		if err != nil {
 			return nil, err // unreachable unless metadata holds more than strings
 		}
-		versions[e.ThreadID]++
+		stream := streams[e.ThreadID]
+		stream.version++
 		done, err := tx.ExecContext(ctx, `INSERT INTO orchestration_events
 			(event_id, aggregate_kind, stream_id, stream_version, event_type, occurred_at, command_id, actor_kind,
 			 payload_json, metadata_json, application_event_version)
-			VALUES (?, 'thread', ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, e.ThreadID, versions[e.ThreadID], e.Type, stamp(e.OccurredAt),
+			VALUES (?, 'thread', ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, e.ThreadID, stream.version, e.Type, stamp(e.OccurredAt),
 			command, actor, string(e.Payload), string(meta), eventVersion)
 		if err != nil {
-			return nil, fmt.Errorf("append event: %w", err)
+			return nil, fmt.Errorf("append event: %w", raced(ctx, tx, e.ThreadID, stream.version, err))
 		}
 		sequence, err := done.LastInsertId()
 		if err != nil {
 			return nil, fmt.Errorf("append event: %w", err)
 		}
+		streams[e.ThreadID] = stream
 		stored = append(stored, orch.StoredEvent{Sequence: sequence, CommandID: req.CommandID, Event: e})
 	}
 	return stored, nil
 }
 
-// project upserts one row.
-func project(ctx context.Context, tx *transaction, row orch.Row, first, last int64) error {
-	_, err := tx.ExecContext(ctx, `INSERT INTO `+table(row.Kind)+`
-		(thread_id, id, run_id, status, ordinal, first_sequence, last_sequence, payload_json)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-		ON CONFLICT DO UPDATE SET run_id = excluded.run_id, status = excluded.status, ordinal = excluded.ordinal,
-		  last_sequence = excluded.last_sequence, payload_json = excluded.payload_json`,
-		row.ThreadID, row.ID, row.RunID, row.Status, row.Ordinal, first, last, string(row.Payload))
-	if err != nil {
-		return fmt.Errorf("project %s: %w", row.Kind, err)
+// project upserts rows of streams as they were before the batch.
+func project(ctx context.Context, tx *transaction, rows []orch.Row, streams map[string]stream) error {
+	places := map[string]int64{}
+	for _, row := range rows {
+		stream := streams[row.ThreadID]
+		if stream.number == 0 {
+			return fmt.Errorf("project %s %s: thread %s has no event in the batch", row.Kind, row.ID, row.ThreadID)
+		}
+		done, err := tx.ExecContext(ctx, `INSERT INTO orchestration_v2_projection
+			(position, stream, name, kind, thread_id, id, run_id, status, ordinal, payload_json)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (stream, name) DO UPDATE SET run_id = excluded.run_id, status = excluded.status,
+			  ordinal = excluded.ordinal, payload_json = excluded.payload_json WHERE kind = excluded.kind AND id = excluded.id`,
+			stream.position(places[row.ThreadID]), stream.number, name(row), string(row.Kind), row.ThreadID, row.ID,
+			row.RunID, row.Status, row.Ordinal, string(row.Payload))
+		if err != nil {
+			return fmt.Errorf("project %s: %w", row.Kind, err)
+		}
+		if n, err := done.RowsAffected(); err != nil || n == 0 {
+			return errors.Join(err, fmt.Errorf("project %s: the hash of %s is that of another entity", row.Kind, row.ID))
+		}
+		places[row.ThreadID]++
 	}
 	return nil
+}
+
+// name is the hash of a row's kind and id.
+func name(row orch.Row) int64 {
+	sum := sha256.Sum256([]byte(string(row.Kind) + "\x00" + row.ID))
+	return int64(binary.BigEndian.Uint64(sum[:]))
 }

@@ -37,8 +37,8 @@ func holds(t *testing.T, s *Store, n int) {
 	if got, want := s.counts(t), fmt.Sprintf("%d events, %d receipts, %d effects, 1 runs", n, n, n); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if rows := must[orch.ThreadRows](t)(s.Thread(t.Context(), "d")); rows.Sequence != int64(n) || rows.Version != int64(n) {
-		t.Errorf("log at %d, thread at %d, want %d", rows.Sequence, rows.Version, n)
+	if got := must[orch.StoredThread](t)(s.Thread(t.Context(), "d", ignore)); got.Sequence != int64(n) || got.Version != int64(n) {
+		t.Errorf("log at %d, thread at %d, want %d", got.Sequence, got.Version, n)
 	}
 }
 
@@ -114,8 +114,8 @@ func TestDamagedDatabase(t *testing.T) {
 		b.Events[0].Payload = []byte(`"` + strings.Repeat("x", 1000) + `"`)
 		must[orch.CommitResult](t)(s.commit(t, fmt.Sprint("c", n), "d", b, nil))
 	}
-	var root int // of the table of runs
-	err := s.reader.QueryRow("SELECT rootpage FROM sqlite_master WHERE name = ?", table(orch.KindRun)).Scan(&root)
+	var root int // of the projection's table
+	err := s.reader.QueryRow("SELECT rootpage FROM sqlite_master WHERE name = 'orchestration_v2_projection'").Scan(&root)
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestDamagedDatabase(t *testing.T) {
 	}
 	damage(int64(root-1)*page, "garbage ")
 	s = must[*Store](t)(Open(t.Context(), path))
-	_, err = s.Thread(t.Context(), "d")
+	_, err = s.Thread(t.Context(), "d", ignore)
 	tells(t, err, path, "damaged", "from a backup", ".recover")
 	_, err = s.commit(t, "c200", "d", batch("d", 200, 1), nil)
 	tells(t, err, path, "damaged")

@@ -1,64 +1,60 @@
 package sqlite
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
 )
 
-// ordered is an entity with its place among those of its kind.
-type ordered struct {
-	first   int64
-	payload []byte
-}
+// most is how many rows of a thread are handed over at once.
+const most = 512
 
 // Thread implements orch.Store.
-func (s *Store) Thread(ctx context.Context, threadID string) (orch.ThreadRows, error) {
-	var t orch.ThreadRows
+func (s *Store) Thread(ctx context.Context, threadID string, take func(orch.Kind, []string)) (orch.StoredThread, error) {
+	var t orch.StoredThread
 	err := s.read(ctx, func(tx *transaction) error {
 		var err error
 		if t.Sequence, err = highWater(ctx, tx); err != nil {
 			return err
 		}
-		var at string
-		err = tx.QueryRowContext(ctx, "SELECT stream_version, updated_at FROM orchestration_streams WHERE stream_id = ?", threadID).
-			Scan(&t.Version, &at)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		if err != nil {
+		stream, err := readStream(ctx, tx, threadID)
+		if err != nil || stream.version == 0 {
 			return err
 		}
-		if t.UpdatedAt, err = unstamp(at); err != nil {
-			return err
-		}
-		for _, kind := range orch.Kinds {
-			var found []ordered
-			err := rows(ctx, tx, func(r *sql.Rows) error {
-				var row ordered
-				err := r.Scan(&row.first, &row.payload)
-				found = append(found, row)
-				return err
-			}, "SELECT first_sequence, payload_json FROM "+table(kind)+" WHERE thread_id = ?", threadID)
-			if err != nil {
-				return err
-			}
-			slices.SortFunc(found, func(a, b ordered) int { return cmp.Compare(a.first, b.first) })
-			t.Rows = slices.Grow(t.Rows, len(found))
-			for _, row := range found {
-				t.Rows = append(t.Rows, orch.Row{Kind: kind, Payload: row.payload})
-			}
-		}
-		return nil
+		t.Version, t.UpdatedAt = stream.version, stream.updatedAt
+		return readRows(ctx, tx, stream, take)
 	})
 	return t, err
+}
+
+// readRows hands over a stream's rows.
+func readRows(ctx context.Context, tx *transaction, s stream, take func(orch.Kind, []string)) error {
+	parts := map[orch.Kind][]string{}
+	err := rows(ctx, tx, func(r *sql.Rows) error {
+		var kind orch.Kind
+		var payload string
+		if err := r.Scan(&kind, &payload); err != nil {
+			return err
+		}
+		part := append(parts[kind], payload)
+		if len(part) == most {
+			take(kind, part)
+			part = make([]string, 0, most)
+		}
+		parts[kind] = part
+		return nil
+	}, "SELECT kind, payload_json FROM orchestration_v2_projection WHERE position >= ? AND position < ? ORDER BY position",
+		s.position(-2*s.version), s.position(0))
+	for _, kind := range orch.Kinds {
+		if len(parts[kind]) > 0 {
+			take(kind, parts[kind])
+		}
+	}
+	return err
 }
 
 // Shell implements orch.Store.
@@ -69,20 +65,22 @@ func (s *Store) Shell(ctx context.Context) (orch.ShellRows, error) {
 		if shell.Sequence, err = highWater(ctx, tx); err != nil {
 			return err
 		}
-		runs := table(orch.KindRun)
 		return rows(ctx, tx, func(r *sql.Rows) error {
 			var row orch.ShellRow
 			err := r.Scan(&row.Payload, &row.RunCount, &row.RunID, &row.RunStatus)
 			shell.Threads = append(shell.Threads, row)
 			return err
-		}, `SELECT t.payload_json, (SELECT count(*) FROM `+runs+` WHERE thread_id = t.id), coalesce(r.id, ''), coalesce(r.status, '')
-			FROM `+table(orch.KindThread)+` t LEFT JOIN `+runs+` r ON r.thread_id = t.id AND r.ordinal = coalesce(
-			  (SELECT min(ordinal) FROM `+runs+` WHERE thread_id = t.id AND status IN (`+live+`)),
-			  (SELECT max(ordinal) FROM `+runs+` WHERE thread_id = t.id))
-			ORDER BY t.first_sequence`)
+		}, `SELECT t.payload_json, (SELECT count(*) `+runs+`), coalesce(r.id, ''), coalesce(r.status, '')
+			FROM orchestration_v2_projection t
+			LEFT JOIN orchestration_v2_projection r ON r.kind = 'run' AND r.thread_id = t.id AND r.ordinal = coalesce(
+			  (SELECT min(ordinal) `+runs+` AND status IN (`+live+`)), (SELECT max(ordinal) `+runs+`))
+			WHERE t.kind = 'thread' ORDER BY t.position`)
 	})
 	return shell, err
 }
+
+// runs are those of thread t.
+const runs = "FROM orchestration_v2_projection WHERE kind = 'run' AND thread_id = t.id"
 
 // live are the statuses of a run that is not over.
 const live = "'preparing', 'queued', 'starting', 'running', 'waiting'"
@@ -134,7 +132,7 @@ func (s *Store) Unsettled(ctx context.Context) ([]string, error) {
 		orch.KindRuntimeRequest:  "'pending'",
 		orch.KindProviderSession: "'starting', 'ready', 'running', 'waiting'",
 	} {
-		parts = append(parts, "SELECT thread_id FROM "+table(kind)+" WHERE status IN ("+statuses+")")
+		parts = append(parts, "SELECT thread_id FROM orchestration_v2_projection WHERE kind = '"+string(kind)+"' AND status IN ("+statuses+")")
 	}
 	var threads []string
 	err := s.read(ctx, func(tx *transaction) error {

@@ -10,10 +10,7 @@ import (
 
 // migrations bring the database from one user_version to the next. They are
 // append-only: a step that was released is never edited.
-var migrations = []func() string{schema1, schema2}
-
-// projectionSchema is the version of the rows in the projection tables.
-const projectionSchema = 1
+var migrations = []func() string{schema1}
 
 func migrate(ctx context.Context, db *pool) error {
 	var version int
@@ -43,16 +40,8 @@ func migrate(ctx context.Context, db *pool) error {
 	return nil
 }
 
-// table is the projection table of a kind: "orchestration_v2_projection_runs".
-func table(kind orch.Kind) string {
-	name, ok := tables[kind]
-	if !ok {
-		panic("sqlite: no table for " + string(kind)) // unreachable unless orch.Kinds grew without a migration
-	}
-	return "orchestration_v2_projection_" + name
-}
-
-var tables = map[orch.Kind]string{
+// views are the kinds of projection rows under the names of tables, to look at.
+var views = map[orch.Kind]string{
 	orch.KindThread:          "threads",
 	orch.KindRun:             "runs",
 	orch.KindAttempt:         "run_attempts",
@@ -71,14 +60,17 @@ var tables = map[orch.Kind]string{
 	orch.KindHandoff:         "context_handoffs",
 }
 
-// schema1 is the first schema. Projection rows are keyed by thread and entity,
-// since a provider session can serve many threads; first_sequence is where an
-// entity appeared, last_sequence where it was last written.
+// schema1 is the first schema. All projection rows are in one table, a row for
+// each thread and entity, since a provider session can serve many threads.
+// Their positions follow the stream's number, so that the rows of a thread lie
+// together in the order in which they first came: what one commit writes is on
+// few pages, and reading a thread is reading on. A row is found by the hash of
+// its kind and id, for the ids are long and would fill many pages of an index.
 func schema1() string {
 	var b strings.Builder
 	b.WriteString(`
 CREATE TABLE orchestration_events (
-  sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+  sequence INTEGER PRIMARY KEY,
   event_id TEXT NOT NULL UNIQUE,
   aggregate_kind TEXT NOT NULL,
   stream_id TEXT NOT NULL,
@@ -107,19 +99,28 @@ CREATE TABLE orchestration_command_receipts (
 );
 
 CREATE TABLE orchestration_streams (
-  stream_id TEXT PRIMARY KEY,
-  stream_version INTEGER NOT NULL,
-  updated_at TEXT NOT NULL
+  number INTEGER PRIMARY KEY,
+  stream_id TEXT NOT NULL UNIQUE
 );
 
-CREATE TABLE projection_metadata (
-  projection_name TEXT PRIMARY KEY,
-  schema_version INTEGER NOT NULL,
-  last_sequence INTEGER NOT NULL
+CREATE TABLE orchestration_v2_projection (
+  position INTEGER PRIMARY KEY,
+  stream INTEGER NOT NULL,
+  name INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  thread_id TEXT NOT NULL,
+  id TEXT NOT NULL,
+  run_id TEXT NOT NULL,
+  status TEXT NOT NULL,
+  ordinal INTEGER NOT NULL,
+  payload_json TEXT NOT NULL,
+  UNIQUE (stream, name)
 );
+CREATE INDEX orchestration_v2_projection_status ON orchestration_v2_projection (kind, thread_id, ordinal, status)
+  WHERE kind = 'thread' OR kind = 'run' OR kind = 'runtime-request' OR kind = 'provider-session';
 
 CREATE TABLE orchestration_v2_effect_outbox (
-  position INTEGER PRIMARY KEY AUTOINCREMENT,
+  position INTEGER PRIMARY KEY,
   effect_id TEXT NOT NULL UNIQUE,
   command_id TEXT,
   thread_id TEXT NOT NULL,
@@ -141,34 +142,7 @@ CREATE INDEX orchestration_v2_effect_outbox_due
   ON orchestration_v2_effect_outbox (available_at, created_at, position) WHERE status IN ('pending', 'running');
 `)
 	for _, kind := range orch.Kinds {
-		fmt.Fprintf(&b, `
-CREATE TABLE %[1]s (
-  thread_id TEXT NOT NULL,
-  id TEXT NOT NULL,
-  run_id TEXT NOT NULL,
-  status TEXT NOT NULL,
-  ordinal INTEGER NOT NULL,
-  first_sequence INTEGER NOT NULL,
-  last_sequence INTEGER NOT NULL,
-  payload_json TEXT NOT NULL,
-  PRIMARY KEY (thread_id, id)
-) WITHOUT ROWID;
-CREATE INDEX %[1]s_order ON %[1]s (thread_id, first_sequence);
-`, table(kind))
-	}
-	for _, kind := range []orch.Kind{orch.KindRun, orch.KindRuntimeRequest, orch.KindProviderSession} {
-		fmt.Fprintf(&b, "CREATE INDEX %[1]s_status ON %[1]s (status, thread_id);\n", table(kind))
-	}
-	fmt.Fprintf(&b, "CREATE INDEX %[1]s_ordinal ON %[1]s (thread_id, ordinal);\n", table(orch.KindRun))
-	return b.String()
-}
-
-// schema2 drops what made the order of a thread's rows a matter of the
-// database: a thread is read whole, along its key, and put in order after.
-func schema2() string {
-	var b strings.Builder
-	for _, kind := range orch.Kinds {
-		fmt.Fprintf(&b, "DROP INDEX %s_order;\n", table(kind))
+		fmt.Fprintf(&b, "CREATE VIEW orchestration_v2_projection_%s AS SELECT * FROM orchestration_v2_projection WHERE kind = '%s';\n", views[kind], kind)
 	}
 	return b.String()
 }

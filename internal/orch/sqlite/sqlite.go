@@ -23,6 +23,8 @@ type Store struct {
 	path   string
 	writer *pool // one connection
 	reader *pool
+
+	streams streams
 }
 
 // Open opens or creates the database at path. A new file is readable by its
@@ -50,7 +52,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	s := &Store{path: path}
+	s := &Store{path: path, streams: streams{known: map[string]stream{}}}
 	if s.writer, err = connect(path, 1, url.Values{"_txlock": {"immediate"}}); err != nil {
 		return nil, err
 	}
@@ -66,7 +68,7 @@ func open(ctx context.Context, path string) (*Store, error) {
 }
 
 func connect(path string, connections int, query url.Values) (*pool, error) {
-	query["_pragma"] = []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)"}
+	query["_pragma"] = []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(4000)", "cache_size(-8192)"}
 	if query.Get("mode") == "ro" {
 		query["_pragma"] = []string{"busy_timeout(10000)"}
 	}

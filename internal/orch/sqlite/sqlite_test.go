@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,7 +34,7 @@ func openTest(t *testing.T) *Store {
 // batch is n events of a thread whose stream stands at version, a row and
 // effects.
 func batch(thread string, version int64, n int, effects ...string) orch.Batch {
-	b := orch.Batch{Threads: []orch.ThreadHead{{ThreadID: thread, Version: version, UpdatedAt: start}}}
+	b := orch.Batch{Threads: []orch.ThreadHead{{ThreadID: thread, Version: version}}}
 	for i := range n {
 		b.Events = append(b.Events, orch.Event{
 			ID: fmt.Sprintf("%s-%d", thread, version+int64(i)+1), Type: orch.EventRunUpdated, ThreadID: thread,
@@ -69,7 +70,7 @@ func (s *Store) counts(t *testing.T) string {
 	t.Helper()
 	var events, receipts, effects, runs int
 	err := s.reader.QueryRow(`SELECT (SELECT count(*) FROM orchestration_events), (SELECT count(*) FROM orchestration_command_receipts),
-		(SELECT count(*) FROM orchestration_v2_effect_outbox), (SELECT count(*) FROM `+table(orch.KindRun)+`)`).
+		(SELECT count(*) FROM orchestration_v2_effect_outbox), (SELECT count(*) FROM orchestration_v2_projection_runs)`).
 		Scan(&events, &receipts, &effects, &runs)
 	if err != nil {
 		t.Fatal(err)
@@ -160,18 +161,94 @@ func TestThreadRows(t *testing.T) {
 	must[orch.CommitResult](t)(s.commit(t, "", "d", b, nil))
 	must[orch.CommitResult](t)(s.commit(t, "", "other", batch("other", 0, 1), nil))
 
-	got := must[orch.ThreadRows](t)(s.Thread(t.Context(), "d"))
-	want := orch.ThreadRows{Sequence: 3, Version: 2, UpdatedAt: start, Rows: []orch.Row{
-		{Kind: orch.KindRun, Payload: []byte(`{"id":"r","ordinal":7}`)},
-		{Kind: orch.KindRun, Payload: []byte(`{"id":"a"}`)},
-	}}
-	if diff := cmp.Diff(want, got); diff != "" {
+	var runs []string
+	got := must[orch.StoredThread](t)(s.Thread(t.Context(), "d", func(kind orch.Kind, rows []string) {
+		if kind != orch.KindRun {
+			t.Errorf("rows of %s", kind)
+		}
+		runs = append(runs, rows...)
+	}))
+	if want := (orch.StoredThread{Sequence: 3, Version: 2, UpdatedAt: start}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	if diff := cmp.Diff([]string{`{"id":"r","ordinal":7}`, `{"id":"a"}`}, runs); diff != "" {
 		t.Error(diff)
 	}
-	if none := must[orch.ThreadRows](t)(s.Thread(t.Context(), "nope")); none.Version != 0 || none.Sequence != 3 {
+	if none := must[orch.StoredThread](t)(s.Thread(t.Context(), "nope", ignore)); none.Version != 0 || none.Sequence != 3 {
 		t.Errorf("unknown thread: %+v", none)
 	}
 }
+
+// Two processes on one file: what one has read of a stream is not what the
+// other finds there, and nothing is written over.
+func TestConflict(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "orch.db")
+	one, two := must[*Store](t)(Open(t.Context(), path)), must[*Store](t)(Open(t.Context(), path))
+	defer one.Close()
+	defer two.Close()
+	must[orch.CommitResult](t)(one.commit(t, "", "d", batch("d", 0, 1), nil))
+	must[orch.CommitResult](t)(two.commit(t, "", "d", batch("d", 1, 1), nil))
+	must[orch.CommitResult](t)(two.commit(t, "", "d", batch("d", 2, 1), nil))
+	stale := batch("d", 1, 1)
+	stale.Events[0].ID = "another"
+	if _, err := one.commit(t, "", "d", stale, nil); !errors.Is(err, orch.ErrConflict) {
+		t.Errorf("a version was written twice: %v", err)
+	}
+	if _, err := one.commit(t, "", "d", batch("d", 7, 1), nil); !errors.Is(err, orch.ErrConflict) {
+		t.Errorf("versions were left out: %v", err)
+	}
+	must[orch.CommitResult](t)(one.commit(t, "", "d", batch("d", 3, 1), nil))
+	holds := must[orch.StoredThread](t)(two.Thread(t.Context(), "d", ignore))
+	if holds.Version != 4 || holds.Sequence != 4 {
+		t.Errorf("got %+v, want version and sequence 4", holds)
+	}
+}
+
+// Whatever is asked while the orchestrator runs is found along an index: no
+// statement reads a table that grows from end to end, or builds an index.
+func TestPlans(t *testing.T) {
+	s := openTest(t)
+	ctx := t.Context()
+	must[orch.CommitResult](t)(s.commit(t, "c1", "d", batch("d", 0, 1, "e"), nil))
+	must[orch.CommitResult](t)(s.commit(t, "c1", "d", batch("d", 0, 1, "e"), nil))
+	must[orch.StoredThread](t)(s.Thread(ctx, "d", ignore))
+	must[orch.ShellRows](t)(s.Shell(ctx))
+	must[[]orch.StoredEvent](t)(s.Events(ctx, 0, 10))
+	must[[]string](t)(s.Unsettled(ctx))
+	e := must[*orch.Effect](t)(s.ClaimEffect(ctx, claim("0", 0)))
+	must[bool](t)(s.SettleEffect(ctx, orch.Settlement{EffectID: e.ID, Lease: e.Lease, Status: "succeeded", Now: start}))
+	must[[]orch.DueEffect](t)(s.DueEffects(ctx, "d", start))
+	must[[]string](t)(s.UnsettledEffects(ctx, "d", orch.EffectCapture))
+	checked := 0
+	for _, p := range []*pool{s.writer, s.reader} {
+		for query := range p.statements {
+			checked++
+			plan, err := s.reader.QueryContext(ctx, "EXPLAIN QUERY PLAN "+query, make([]any, 20)...)
+			if err != nil {
+				t.Fatalf("%v: %s", err, query)
+			}
+			defer plan.Close()
+			for plan.Next() {
+				var id, parent, unused int
+				var step string
+				if err := plan.Scan(&id, &parent, &unused, &step); err != nil {
+					t.Fatal(err)
+				}
+				if strings.HasPrefix(step, "SCAN") && !strings.Contains(step, "CONSTANT ROW") || strings.Contains(step, "AUTOMATIC") {
+					t.Errorf("%s: %s", step, query)
+				}
+			}
+			if err := plan.Err(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if checked < 12 {
+		t.Errorf("%d statements are known", checked)
+	}
+}
+
+func ignore(orch.Kind, []string) {}
 
 func claim(token string, after time.Duration) orch.Claim {
 	return orch.Claim{Owner: "p1", Token: token, Now: start.Add(after), Until: start.Add(after + 2*time.Minute)}
