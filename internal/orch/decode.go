@@ -23,8 +23,9 @@ type layout struct {
 
 type fieldLayout struct {
 	key   string
-	index int // in the struct
-	time  int // 1: time.Time, 2: *time.Time, 0: neither
+	index int     // in the struct
+	time  int     // 1: time.Time, 2: *time.Time, 0: neither
+	inner *layout // of the struct that the field points to
 }
 
 var layouts sync.Map // *layout by reflect.Type
@@ -47,6 +48,10 @@ func layoutOf(t reflect.Type) *layout {
 			field.time = 1
 		case reflect.TypeFor[*time.Time]():
 			field.time = 2
+		default:
+			if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct {
+				field.inner = layoutOf(f.Type.Elem())
+			}
 		}
 		l.index[key] = len(l.fields)
 		l.fields = append(l.fields, field)
@@ -55,8 +60,14 @@ func layoutOf(t reflect.Type) *layout {
 	return l
 }
 
+// decoder decodes one entity after the other.
+type decoder struct {
+	literal string // of the last time
+	time    time.Time
+}
+
 // decode fills a zero struct; false when raw is not in the known form.
-func (l *layout) decode(raw string, into reflect.Value) bool {
+func (d *decoder) decode(l *layout, raw string, into reflect.Value) bool {
 	if l.index == nil || len(raw) < 2 || raw[0] != '{' || raw[len(raw)-1] != '}' {
 		return false
 	}
@@ -90,7 +101,7 @@ func (l *layout) decode(raw string, into reflect.Value) bool {
 			}
 		}
 		next = at + 1
-		if !l.fields[at].set(into, value) {
+		if !d.set(&l.fields[at], into, value) {
 			return false
 		}
 	}
@@ -131,32 +142,42 @@ func valueSize(s string) int {
 
 // stringSize is the length of the string literal that s begins with.
 func stringSize(s string) int {
-	for i := 1; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
+	for i, end := 1, 0; i < len(s); {
+		if end < i {
+			quote := strings.IndexByte(s[i:], '"')
+			if quote < 0 {
+				return 0
+			}
+			end = i + quote
 		}
+		escape := strings.IndexByte(s[i:end], '\\')
+		if escape < 0 {
+			return end + 1
+		}
+		i += escape + 2
 	}
 	return 0
 }
 
 // set decodes a value into a field of a struct.
-func (f *fieldLayout) set(into reflect.Value, value string) bool {
+func (d *decoder) set(f *fieldLayout, into reflect.Value, value string) bool {
 	field := into.Field(f.index)
 	if value == "null" && field.Type() != reflect.TypeFor[json.RawMessage]() {
 		return true // it is zero
 	}
 	if f.time > 0 {
-		t := new(time.Time)
-		if t.UnmarshalJSON([]byte(value)) != nil {
-			return false
+		if value != d.literal { // what happens at once is stored with one time
+			d.literal = ""
+			if d.time.UnmarshalJSON([]byte(value)) != nil {
+				return false
+			}
+			d.literal = value
 		}
+		t := d.time
 		if f.time == 1 {
-			*field.Addr().Interface().(*time.Time) = *t
+			*field.Addr().Interface().(*time.Time) = t
 		} else {
-			*field.Addr().Interface().(**time.Time) = t
+			*field.Addr().Interface().(**time.Time) = &t
 		}
 		return true
 	}
@@ -172,9 +193,9 @@ func (f *fieldLayout) set(into reflect.Value, value string) bool {
 			return true
 		}
 	case reflect.Pointer:
-		if to := field.Type().Elem(); to.Kind() == reflect.Struct {
-			inner := reflect.New(to)
-			if layoutOf(to).decode(value, inner.Elem()) {
+		if f.inner != nil {
+			inner := reflect.New(field.Type().Elem())
+			if d.decode(f.inner, value, inner.Elem()) {
 				field.Set(inner)
 				return true
 			}

@@ -58,6 +58,7 @@ func scribble(r *rand.Rand, v reflect.Value) {
 // Every entity is decoded in its stored form as encoding/json decodes it.
 func TestLayoutsDecodeLikeJSON(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
+	var d decoder
 	for _, zero := range []entity{
 		AppThread{}, Run{}, RunAttempt{}, ExecutionNode{}, Subagent{}, ProviderSession{}, ProviderThread{}, ProviderTurn{},
 		RuntimeRequest{}, Message{}, TurnItem{}, PlanArtifact{}, CheckpointScope{}, Checkpoint{}, ContextTransfer{}, ContextHandoff{},
@@ -75,7 +76,7 @@ func TestLayoutsDecodeLikeJSON(t *testing.T) {
 			if err := json.Unmarshal(raw, want.Interface()); err != nil {
 				t.Fatal(err)
 			}
-			if !layoutOf(typ).decode(string(raw), got.Elem()) {
+			if !d.decode(layoutOf(typ), string(raw), got.Elem()) {
 				continue
 			}
 			fast++
@@ -96,7 +97,7 @@ func TestLayoutsRefuse(t *testing.T) {
 		`{"nobody":1}`, `{"ordinal":"1"}`, `{"ordinal":1.5}`, `{"completedAt":"yesterday"}`, `{"id":"a""b"}`, `{"id":"\`, `{"a":{`,
 	} {
 		var run Run
-		if layoutOf(reflect.TypeFor[Run]()).decode(raw, reflect.ValueOf(&run).Elem()) {
+		if new(decoder).decode(layoutOf(reflect.TypeFor[Run]()), raw, reflect.ValueOf(&run).Elem()) {
 			t.Errorf("took %s", raw)
 		}
 	}

@@ -185,15 +185,15 @@ func decodeEntity(kind Kind, raw []byte) (entity, error) {
 
 func decodeAs[T entity](raw []byte) (entity, error) {
 	var e T
-	if err := decodeInto(string(raw), &e); err != nil {
+	if err := decodeInto(&decoder{}, string(raw), &e); err != nil {
 		return nil, err
 	}
 	return e, nil
 }
 
 // decodeInto decodes into a zero entity.
-func decodeInto[T entity](raw string, e *T) error {
-	if layoutOf(reflect.TypeFor[T]()).decode(raw, reflect.ValueOf(e).Elem()) {
+func decodeInto[T entity](d *decoder, raw string, e *T) error {
+	if d.decode(layoutOf(reflect.TypeFor[T]()), raw, reflect.ValueOf(e).Elem()) {
 		return nil
 	}
 	*e = *new(T)

@@ -10,7 +10,7 @@ import (
 
 // loadProjection reads a thread; its Version is 0 when there is none.
 func loadProjection(ctx context.Context, store Store, threadID string) (*Projection, StoredThread, error) {
-	l := &loader{p: newProjection(threadID)}
+	l := &loader{p: newProjection(threadID), count: map[Kind]int{}}
 	stored, err := store.Thread(ctx, threadID, l.take)
 	if err := errors.Join(err, l.finish()); err != nil {
 		return nil, StoredThread{}, err
@@ -24,6 +24,7 @@ func loadProjection(ctx context.Context, store Store, threadID string) (*Project
 type loader struct {
 	p     *Projection
 	parts []*part
+	count map[Kind]int // rows so far
 	wg    sync.WaitGroup
 }
 
@@ -35,55 +36,57 @@ type part struct {
 
 // take decodes some rows of a kind, from now on.
 func (l *loader) take(kind Kind, rows []string) {
+	l.count[kind] += len(rows)
 	switch kind {
 	case KindThread:
-		l.decode(func() error { return decodeInto(rows[0], &l.p.Thread) }, func() {}) // there is one
+		l.decode(func() error { return decodeInto(&decoder{}, rows[0], &l.p.Thread) }, func() {}) // there is one
 	case KindRun:
-		decodeRows(l, &l.p.Runs, rows)
+		decodeRows(l, kind, &l.p.Runs, rows)
 	case KindAttempt:
-		decodeRows(l, &l.p.Attempts, rows)
+		decodeRows(l, kind, &l.p.Attempts, rows)
 	case KindNode:
-		decodeRows(l, &l.p.Nodes, rows)
+		decodeRows(l, kind, &l.p.Nodes, rows)
 	case KindSubagent:
-		decodeRows(l, &l.p.Subagents, rows)
+		decodeRows(l, kind, &l.p.Subagents, rows)
 	case KindProviderSession:
-		decodeRows(l, &l.p.ProviderSessions, rows)
+		decodeRows(l, kind, &l.p.ProviderSessions, rows)
 	case KindProviderThread:
-		decodeRows(l, &l.p.ProviderThreads, rows)
+		decodeRows(l, kind, &l.p.ProviderThreads, rows)
 	case KindProviderTurn:
-		decodeRows(l, &l.p.ProviderTurns, rows)
+		decodeRows(l, kind, &l.p.ProviderTurns, rows)
 	case KindRuntimeRequest:
-		decodeRows(l, &l.p.RuntimeRequests, rows)
+		decodeRows(l, kind, &l.p.RuntimeRequests, rows)
 	case KindMessage:
-		decodeRows(l, &l.p.Messages, rows)
+		decodeRows(l, kind, &l.p.Messages, rows)
 	case KindTurnItem:
-		decodeRows(l, &l.p.TurnItems, rows)
+		decodeRows(l, kind, &l.p.TurnItems, rows)
 	case KindPlan:
-		decodeRows(l, &l.p.Plans, rows)
+		decodeRows(l, kind, &l.p.Plans, rows)
 	case KindCheckpointScope:
-		decodeRows(l, &l.p.CheckpointScopes, rows)
+		decodeRows(l, kind, &l.p.CheckpointScopes, rows)
 	case KindCheckpoint:
-		decodeRows(l, &l.p.Checkpoints, rows)
+		decodeRows(l, kind, &l.p.Checkpoints, rows)
 	case KindTransfer:
-		decodeRows(l, &l.p.ContextTransfers, rows)
+		decodeRows(l, kind, &l.p.ContextTransfers, rows)
 	case KindHandoff:
-		decodeRows(l, &l.p.ContextHandoffs, rows)
+		decodeRows(l, kind, &l.p.ContextHandoffs, rows)
 	default:
 		l.decode(func() error { return fmt.Errorf("unknown kind of entity %q", kind) }, nil)
 	}
 }
 
 // decodeRows adds rows to a list of entities.
-func decodeRows[T entity](l *loader, list *[]T, rows []string) {
+func decodeRows[T entity](l *loader, kind Kind, list *[]T, rows []string) {
 	decoded := make([]T, len(rows))
 	l.decode(func() error {
+		var d decoder
 		for i, row := range rows {
-			if err := decodeInto(row, &decoded[i]); err != nil {
+			if err := decodeInto(&d, row, &decoded[i]); err != nil {
 				return err
 			}
 		}
 		return nil
-	}, func() { *list = append(*list, decoded...) })
+	}, func() { *list = append(slices.Grow(*list, l.count[kind]-len(*list)), decoded...) })
 }
 
 func (l *loader) decode(rows func() error, join func()) {

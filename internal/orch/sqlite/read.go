@@ -37,7 +37,7 @@ func readRows(ctx context.Context, tx *transaction, s stream, take func(orch.Kin
 	err := rows(ctx, tx, func(r *sql.Rows) error {
 		var kind orch.Kind
 		var payload string
-		if err := r.Scan(&kind, &payload); err != nil {
+		if err := r.Scan((*string)(&kind), &payload); err != nil {
 			return err
 		}
 		part := append(parts[kind], payload)
