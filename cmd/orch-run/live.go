@@ -62,13 +62,17 @@ func liveAction(ctx context.Context, c *cli.Context) error {
 		return tool.Usagef("instance %q: want NAME=CMD", other)
 	}
 	record := c.String("record")
+	scratch, err := os.MkdirTemp("", "orch-run-live-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
 	if c.String("compare") != "" && record == "" {
-		scratch, err := os.MkdirTemp("", "orch-run-compare-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(scratch)
 		record = filepath.Join(scratch, provider+".ndjson")
+	}
+	live.Launches = filepath.Join(scratch, "launches")
+	if err := os.Mkdir(live.Launches, 0o755); err != nil {
+		return err
 	}
 	if err := setRecord(live, record); err != nil {
 		return err
@@ -90,8 +94,8 @@ func liveAction(ctx context.Context, c *cli.Context) error {
 		return err
 	}
 	if live.Record != "" && totals.Passed > 0 {
-		if _, err := os.Stat(live.Record); err != nil {
-			return fmt.Errorf("the scenario ran, but replay-record kept no recording, and said why on stderr: %w", err)
+		if err := checkRecorded(live, provider); err != nil {
+			return err
 		}
 	}
 	if !totals.Good() {

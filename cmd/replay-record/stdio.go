@@ -50,6 +50,7 @@ func tapFlags() []cli.Flag {
 		&cli.StringFlag{Name: "workspace", Usage: "directory written as <workspace>; default the working directory"},
 		&cli.StringSliceFlag{Name: "metadata", Usage: "`KEY=VALUE` for the metadata, repeatable"},
 		&cli.BoolFlag{Name: "append", Usage: "add a further process to the transcript where it exists"},
+		&cli.StringFlag{Name: "launches", Usage: "append to `FILE` that this process was launched, and then what became of its recording, one JSON object a line"},
 		&cli.BoolFlag{Name: "force", Usage: "replace the transcript where it exists"},
 	}
 }
@@ -65,9 +66,22 @@ func tapAction(ctx context.Context, c *cli.Context, transport flavors.Transport,
 	if transport == flavors.HTTP {
 		tap = record.HTTP
 	}
+	launches := c.String("launches")
+	if launches != "" {
+		if err := (record.Launch{}).Append(launches); err != nil {
+			return err
+		}
+	}
 	res, err := tap(ctx, o, command, record.Streams{
 		Stdin: c.App.Reader, Stdout: stdout, Stderr: c.App.ErrWriter, Signals: proc.Signals,
 	})
+	if launches != "" {
+		l := record.Launch{Kept: res.Path}
+		if err != nil {
+			l = record.Launch{Lost: err.Error()}
+		}
+		err = errors.Join(err, l.Append(launches))
+	}
 	*ended = res.Exit
 	var rejected *record.RejectedError
 	var leak *record.LeakError

@@ -59,7 +59,7 @@ func (r *runner) liveCommand(in *instance) []string {
 	if in.name != r.provider {
 		command = l.Instances[in.name]
 		if record != "" {
-			record = filepath.Join(filepath.Dir(record), in.name+".ndjson")
+			record = l.RecordOf(in.name)
 		}
 	}
 	if record == "" {
@@ -76,7 +76,8 @@ func (r *runner) liveCommand(in *instance) []string {
 	}
 	return slices.Concat(recorder, []string{
 		"--scenario", r.sc.Name, "-o", record,
-		"--source", l.Source, "--workspace", r.workspace, "--append", "--",
+		"--source", l.Source, "--workspace", r.workspace, "--append",
+		"--launches", filepath.Join(l.Launches, in.name+".ndjson"), "--",
 	}, command)
 }
 
