@@ -163,6 +163,7 @@ func newShell(t *testing.T, name, bin string) *realShell {
 	s.env = []string{
 		"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + s.dir, "ZDOTDIR=" + s.dir, "TYPED=" + filepath.Join(s.dir, "typed"),
 		"TERM=dumb", "LANG=C.UTF-8", "INPUTRC=/dev/null", "HISTFILE=",
+		"GOCOVERDIR=" + os.Getenv("GOCOVERDIR"),
 	}
 	setup := shellSetups[name]
 	for file, text := range map[string]string{

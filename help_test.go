@@ -1,11 +1,14 @@
 package replaypeer
 
 import (
+	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -49,8 +52,28 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// buildTools builds the four tools into a folder. It looks at their sources,
-// or else go test would take its last result for one of what they are now.
+// toolDir is where buildTools builds.
+var toolDir string
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	os.RemoveAll(toolDir)
+	os.Exit(code)
+}
+
+var buildOnce = sync.OnceValue(func() (err error) {
+	if toolDir, err = os.MkdirTemp("", "replaypeer-tools-"); err != nil {
+		return err
+	}
+	if out, err := exec.Command("go", "build", "-o", toolDir, "./cmd/...").CombinedOutput(); err != nil {
+		return fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return nil
+})
+
+// buildTools builds the four tools into a folder, once. It looks at their
+// sources, or else go test would take its last result for one of what they are
+// now.
 func buildTools(t *testing.T) string {
 	t.Helper()
 	for _, dir := range []string{"cmd", "internal", "pkg"} {
@@ -58,11 +81,10 @@ func buildTools(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin, "./cmd/...").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := buildOnce(); err != nil {
+		t.Fatal(err)
 	}
-	return bin
+	return toolDir
 }
 
 func help(t *testing.T, program string, command ...string) string {

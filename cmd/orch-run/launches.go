@@ -25,7 +25,7 @@ func checkRecorded(live *scenario.Live, provider string) error {
 	}
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		launches, err := record.ReadLaunches(filepath.Join(live.Launches, name+".ndjson"))
+		launches, err := record.ReadLaunches(live.LaunchesOf(name))
 		if err == nil && len(launches) == 0 && name == provider {
 			err = fmt.Errorf("the scenario ran, but %s was not recorded: replay-record told of no launch", name)
 		}

@@ -66,7 +66,7 @@ type Live struct {
 	// Record is a transcript to write; "" records nothing. Those of other
 	// instances stand beside it, each as NAME.ndjson. Recorder is the
 	// replay-record program that does it, and tells in the folder Launches what
-	// became of each launch, in a file NAME.ndjson for an instance.
+	// became of each launch; both are wanted with Record.
 	Record, Recorder, Launches string
 	// ModelLog is where the scripted model logs the requests it gets, for
 	// assertions on them; "" leaves those out.
@@ -76,6 +76,11 @@ type Live struct {
 // RecordOf names the recording of another instance.
 func (l *Live) RecordOf(instance string) string {
 	return filepath.Join(filepath.Dir(l.Record), instance+".ndjson")
+}
+
+// LaunchesOf names the file that tells of an instance's launches.
+func (l *Live) LaunchesOf(instance string) string {
+	return filepath.Join(l.Launches, instance+".ndjson")
 }
 
 // runner is one run of one scenario with one provider.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -77,7 +76,7 @@ func (r *runner) liveCommand(in *instance) []string {
 	return slices.Concat(recorder, []string{
 		"--scenario", r.sc.Name, "-o", record,
 		"--source", l.Source, "--workspace", r.workspace, "--append",
-		"--launches", filepath.Join(l.Launches, in.name+".ndjson"), "--",
+		"--launches", l.LaunchesOf(in.name), "--",
 	}, command)
 }
 
