@@ -26,13 +26,13 @@ func liveCommand(ctx context.Context) *cli.Command {
 		UsageText: "orch-run live --scenario S --provider P [flags] -- CMD ARGS…\n\n" +
 			"Example: orch-run live --scenario simple --provider codex --record codex.ndjson -- codex app-server",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "scenario", Usage: "scenario to play"},
-			&cli.StringFlag{Name: "provider", Usage: "provider that CMD is"},
+			tool.OneOf(&cli.StringFlag{Name: "scenario", Usage: "scenario to play"}, scenarioNames),
+			tool.OneOf(&cli.StringFlag{Name: "provider", Usage: "provider that CMD is"}, providerNames),
 			&cli.StringFlag{Name: "dir", Usage: "folder of NAME/scenario.yaml; default those built in"},
 			&cli.StringFlag{Name: "record", Usage: "record the provider to `FILE`, which must not exist"},
 			&cli.StringFlag{Name: "compare", Usage: "compare with this `TRANSCRIPT` of the scenario and tell what drifted in the provider's protocol; exit 3 when something did"},
 			&cli.StringFlag{Name: "model-log", Usage: "`FILE` in which replay-record model logs its requests: the scenario's assertions on them are held"},
-			&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"},
+			tool.OneOf(&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"}, tool.Words("live", "scripted-model")),
 			&cli.StringSliceFlag{Name: "instance", Usage: "another provider instance of the scenario, repeatable: `NAME=CMD ARGS…`, split at spaces"},
 			&cli.StringFlag{Name: "keep", Usage: "keep event log, projection, database and the last raw frames, secrets masked, below `DIR`"},
 			&cli.BoolFlag{Name: "json", Usage: "one JSON object a line"},
@@ -62,13 +62,17 @@ func liveAction(ctx context.Context, c *cli.Context) error {
 		return tool.Usagef("instance %q: want NAME=CMD", other)
 	}
 	record := c.String("record")
+	scratch, err := os.MkdirTemp("", "orch-run-live-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
 	if c.String("compare") != "" && record == "" {
-		scratch, err := os.MkdirTemp("", "orch-run-compare-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(scratch)
 		record = filepath.Join(scratch, provider+".ndjson")
+	}
+	live.Launches = filepath.Join(scratch, "launches")
+	if err := os.Mkdir(live.Launches, 0o755); err != nil {
+		return err
 	}
 	if err := setRecord(live, record); err != nil {
 		return err
@@ -90,8 +94,8 @@ func liveAction(ctx context.Context, c *cli.Context) error {
 		return err
 	}
 	if live.Record != "" && totals.Passed > 0 {
-		if _, err := os.Stat(live.Record); err != nil {
-			return fmt.Errorf("the scenario ran, but replay-record kept no recording, and said why on stderr: %w", err)
+		if err := checkRecorded(live, provider); err != nil {
+			return err
 		}
 	}
 	if !totals.Good() {

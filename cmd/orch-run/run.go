@@ -25,8 +25,8 @@ func runCommand(ctx context.Context) *cli.Command {
 		Usage:     "play scenarios on the orchestrator, with a replay peer as the provider",
 		UsageText: "orch-run run [flags]\n\nExample: orch-run run --scenario simple --json",
 		Flags: []cli.Flag{
-			&cli.StringSliceFlag{Name: "scenario", Usage: "scenario to play, repeatable; default all"},
-			&cli.StringSliceFlag{Name: "provider", Usage: "provider to play it with, repeatable; default all"},
+			tool.SomeOf(&cli.StringSliceFlag{Name: "scenario", Usage: "scenario to play, repeatable; default all"}, scenarioNames),
+			tool.SomeOf(&cli.StringSliceFlag{Name: "provider", Usage: "provider to play it with, repeatable; default all"}, providerNames),
 			&cli.StringFlag{Name: "dir", Usage: "folder of NAME/scenario.yaml; default those built in"},
 			&cli.BoolFlag{Name: "json", Usage: "one JSON object a line"},
 			&cli.StringFlag{Name: "junit", Usage: "write a JUnit report to `FILE`"},

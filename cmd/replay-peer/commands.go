@@ -36,11 +36,11 @@ func playFlags() []cli.Flag {
 		&cli.PathFlag{Name: "report-dir", Usage: "put the receipt here, named by scenario and provider (REPLAY_PEER_REPORT_DIR)"},
 		&cli.PathFlag{Name: "state", Usage: "cursor, bindings and launches across processes (REPLAY_PEER_STATE)"},
 		&cli.PathFlag{Name: "workspace", Usage: "value of <workspace> (default: the working directory) (REPLAY_PEER_WORKSPACE)"},
-		&cli.StringFlag{Name: "pace", Usage: "instant, recorded, a factor, or virtual (default: instant) (REPLAY_PEER_PACE)"},
+		tool.OneOf(&cli.StringFlag{Name: "pace", Usage: "instant, recorded, a factor, or virtual (default: instant) (REPLAY_PEER_PACE)"}, tool.Words("instant", "recorded", "virtual")),
 		&cli.StringSliceFlag{Name: "hold", Usage: "gate before the entry with this label, or LABEL#N; repeatable (REPLAY_PEER_HOLD)"},
 		&cli.PathFlag{Name: "control", Usage: "control channel on a unix socket (REPLAY_PEER_CONTROL)"},
 		&cli.DurationFlag{Name: "idle-timeout", DefaultText: peer.DefaultIdleTimeout.String(), Usage: "end the replay when nothing happens for so long (REPLAY_PEER_IDLE_TIMEOUT)"},
-		&cli.StringFlag{Name: "as", Usage: "play a standard ACP transcript as another agent, such as registry (REPLAY_PEER_AS)"},
+		tool.OneOf(&cli.StringFlag{Name: "as", Usage: "play a standard ACP transcript as another agent, such as registry (REPLAY_PEER_AS)"}, tool.Words(flavors.ACP.Providers...)),
 		&cli.StringFlag{Name: "listen", Usage: "`ADDR` of a provider that serves HTTP (default: what its arguments say, else 127.0.0.1:0) (REPLAY_PEER_LISTEN)"},
 		&cli.IntFlag{Name: "split", DefaultText: "as many as there are", Usage: "write at most `N` bytes at a time"},
 		&cli.IntFlag{Name: "max-line", DefaultText: "64 MiB", Usage: "longest line accepted, in bytes"},
@@ -171,6 +171,7 @@ func ctlCommand() *cli.Command {
 		ArgsUsage: "SOCKET pause|resume|step|release LABEL|advance DUR|wait LABEL|status",
 		Description: "Prints the peer's status as one JSON line. wait returns when the gate at LABEL holds playing.\n" +
 			"Example:\n  replay-peer ctl /tmp/peer.sock release turn/completed",
+		BashComplete: tool.Argument(1, tool.Words("pause", "resume", "step", "release", "advance", "wait", "status")),
 		Action: func(c *cli.Context) error {
 			if c.NArg() < 2 {
 				return tool.Usagef("ctl: want SOCKET COMMAND: see replay-peer ctl --help")

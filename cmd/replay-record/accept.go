@@ -35,7 +35,8 @@ func acceptCommand() *cli.Command {
 			&cli.StringFlag{Name: "workspace", Usage: "`DIR` that is written <workspace>"},
 			&cli.BoolFlag{Name: "json", Usage: "the changes as one JSON object"},
 		},
-		Action: acceptAction,
+		Action:       acceptAction,
+		BashComplete: tool.FlagsAfter,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/urfave/cli/v2"
@@ -40,15 +41,16 @@ func collectSeldom() {
 // tapFlags are the flags of the commands that stand in for a provider.
 func tapFlags() []cli.Flag {
 	return []cli.Flag{
-		&cli.StringFlag{Name: "provider", Usage: "provider that CMD is"},
-		&cli.StringFlag{Name: "protocol", Usage: "protocol it speaks; default the provider's usual one"},
+		tool.OneOf(&cli.StringFlag{Name: "provider", Usage: "provider that CMD is"}, providers),
+		tool.OneOf(&cli.StringFlag{Name: "protocol", Usage: "protocol it speaks; default the provider's usual one"}, protocols),
 		&cli.StringFlag{Name: "scenario", Usage: "name of what is recorded"},
 		&cli.StringFlag{Name: "output", Aliases: []string{"o"}, Usage: "transcript to write, which must not exist"},
 		&cli.StringFlag{Name: "model", Usage: "model for the metadata; default what the traffic tells"},
-		&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"},
+		tool.OneOf(&cli.StringFlag{Name: "source", Value: "live", Usage: "what stands behind the provider: live or scripted-model"}, tool.Words("live", "scripted-model")),
 		&cli.StringFlag{Name: "workspace", Usage: "directory written as <workspace>; default the working directory"},
 		&cli.StringSliceFlag{Name: "metadata", Usage: "`KEY=VALUE` for the metadata, repeatable"},
 		&cli.BoolFlag{Name: "append", Usage: "add a further process to the transcript where it exists"},
+		&cli.StringFlag{Name: "launches", Usage: "append to `FILE` that this process was launched, and then what became of its recording, one JSON object a line"},
 		&cli.BoolFlag{Name: "force", Usage: "replace the transcript where it exists"},
 	}
 }
@@ -64,9 +66,22 @@ func tapAction(ctx context.Context, c *cli.Context, transport flavors.Transport,
 	if transport == flavors.HTTP {
 		tap = record.HTTP
 	}
+	launches := c.String("launches")
+	if launches != "" {
+		if err := (record.Launch{}).Append(launches); err != nil {
+			return err
+		}
+	}
 	res, err := tap(ctx, o, command, record.Streams{
 		Stdin: c.App.Reader, Stdout: stdout, Stderr: c.App.ErrWriter, Signals: proc.Signals,
 	})
+	if launches != "" {
+		l := record.Launch{Kept: res.Path}
+		if err != nil {
+			l = record.Launch{Lost: err.Error()}
+		}
+		err = errors.Join(err, l.Append(launches))
+	}
 	*ended = res.Exit
 	var rejected *record.RejectedError
 	var leak *record.LeakError
@@ -136,6 +151,33 @@ func tapOptions(c *cli.Context, transport flavors.Transport) (record.Options, er
 		o.Metadata = append(o.Metadata, [2]string{key, value})
 	}
 	return o, nil
+}
+
+// providers completes --provider with those that speak as the command records,
+// in the protocol that was given or in their usual one.
+func providers(c *cli.Context) (list []tool.Candidate) {
+	for _, f := range flavors.All {
+		for _, name := range f.Providers {
+			if usual, err := flavorOf(name, c.String("protocol")); err == nil && usual == f && speaks(c, f) {
+				list = append(list, tool.Candidate{Word: name, About: f.Protocol})
+			}
+		}
+	}
+	return list
+}
+
+// protocols completes --protocol with those of the provider.
+func protocols(c *cli.Context) (list []tool.Candidate) {
+	for _, f := range flavors.All {
+		if name := c.String("provider"); speaks(c, f) && (name == "" || slices.Contains(f.Providers, name)) {
+			list = append(list, tool.Candidate{Word: f.Protocol, About: strings.Join(f.Providers, ", ")})
+		}
+	}
+	return list
+}
+
+func speaks(c *cli.Context, f *flavors.Flavor) bool {
+	return (c.Command.Name == "http") == (f.Transport == flavors.HTTP)
 }
 
 func flavorOf(provider, protocol string) (*flavors.Flavor, error) {

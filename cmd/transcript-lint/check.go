@@ -25,12 +25,12 @@ func checkCommand() *cli.Command {
 			"and infos alone are exit 0. docs/rules.md lists the rules.\n\n" +
 			"Example: transcript-lint check --changed-since origin/main transcripts",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the findings: text, json (one object a line), sarif (2.1.0), or github (annotations of a workflow)"},
-			&cli.StringSliceFlag{Name: "disable", Usage: "leave out `RULE`, such as TL018; repeatable"},
+			tool.OneOf(&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT` of the findings: text, json (one object a line), sarif (2.1.0), or github (annotations of a workflow)"}, tool.Words("text", "json", "sarif", "github")),
+			tool.SomeOf(&cli.StringSliceFlag{Name: "disable", Usage: "leave out `RULE`, such as TL018; repeatable"}, ruleIDs),
 			&cli.StringFlag{Name: "changed-since", Usage: "only files that differ from git's `REV`, new ones included"},
 			&cli.StringFlag{Name: "baseline", Usage: "put aside the findings that `FILE` lists"},
 			&cli.BoolFlag{Name: "write-baseline", Usage: "write all findings to the --baseline file instead"},
-			&cli.StringFlag{Name: "max-age", Usage: "how old a recording may get: `DAYS`, such as 90d, or off; default 180d"},
+			tool.OneOf(&cli.StringFlag{Name: "max-age", Usage: "how old a recording may get: `DAYS`, such as 90d, or off; default 180d"}, tool.Words("90d", "180d", "off")),
 			&cli.StringFlag{Name: "provider-schemas", Usage: "compare frames with what providers publish of them: `DIR` filled by scripts/schemas.sh"},
 			&cli.StringSliceFlag{Name: "current", Usage: "`PROVIDER=VERSION` that is recorded with today; default what scripts/providers pins; repeatable"},
 		},

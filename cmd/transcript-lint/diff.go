@@ -27,7 +27,7 @@ func diffCommand() *cli.Command {
 			"nothing changed.\n\n" +
 			"Example: transcript-lint diff origin/main:transcripts/simple/codex.ndjson transcripts/simple/codex.ndjson",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT`: text, json, or markdown for a comment on a pull request"},
+			tool.OneOf(&cli.StringFlag{Name: "format", Value: "text", Usage: "`FORMAT`: text, json, or markdown for a comment on a pull request"}, tool.Words("text", "json", "markdown")),
 			&cli.BoolFlag{Name: "drift", Usage: "tell what changed in the provider's protocol: methods and fields that are new or gone; its version is no change"},
 		},
 		Action: diff,

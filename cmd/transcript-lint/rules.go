@@ -10,13 +10,21 @@ import (
 	"github.com/replaypeer/replaypeer/internal/tool"
 )
 
+// ruleIDs completes --disable.
+func ruleIDs(*cli.Context) (list []tool.Candidate) {
+	for _, r := range lint.Rules {
+		list = append(list, tool.Candidate{Word: r.ID, About: r.Name})
+	}
+	return list
+}
+
 func rulesCommand() *cli.Command {
 	return &cli.Command{
 		Name:      "rules",
 		Usage:     "list every rule: id, severity, name, what it finds and why",
 		UsageText: "transcript-lint rules [--format text|markdown]\n\nExample: transcript-lint rules",
 		Flags: []cli.Flag{
-			&cli.StringFlag{Name: "format", Value: "text", Usage: "text, or markdown: docs/rules.md"},
+			tool.OneOf(&cli.StringFlag{Name: "format", Value: "text", Usage: "text, or markdown: docs/rules.md"}, tool.Words("text", "markdown")),
 		},
 		Action: func(c *cli.Context) error {
 			if c.NArg() > 0 {

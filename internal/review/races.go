@@ -14,13 +14,19 @@ func (r *reading) itemOf(u *unit, f flavors.Frame) {
 	if f.Kind != flavors.Notification {
 		return
 	}
-	for _, p := range r.flavor.States {
-		u.state = u.state || p.Applies(u.dir, f.Method)
-	}
+	u.state = slices.ContainsFunc(r.flavor.States, func(p flavors.Place) bool { return r.tells(p, u.dir, f) })
 	for _, s := range flavors.Spans(r.flavor.Items, u.dir, f) {
 		u.item = envelope.Unquote(u.raw[s[0]:s[1]])
 		return
 	}
+}
+
+// tells says whether a notification is one of the states that a place lists.
+func (r *reading) tells(p flavors.Place, dir envelope.Direction, f flavors.Frame) bool {
+	if !p.Applies(dir, f.Method) && (r.flavor.Label == nil || !p.Applies(dir, r.flavor.Label(f))) {
+		return false
+	}
+	return p.Path == "" || len(flavors.Spans([]flavors.Place{{Dir: dir, Method: "*", Path: p.Path}}, dir, f)) > 0
 }
 
 // calm puts what races in a lane into one order: the same for every order that
@@ -51,7 +57,7 @@ func calm(lane []*unit) []*unit {
 
 // states sorts states and drops those told before.
 func states(lane []*unit) []*unit {
-	text := func(u *unit) string { return u.method + string(u.value.json()) }
+	text := func(u *unit) string { return u.method + string(u.value.sorted().json()) }
 	slices.SortStableFunc(lane, func(a, b *unit) int { return strings.Compare(text(a), text(b)) })
 	return slices.CompactFunc(lane, func(a, b *unit) bool { return text(a) == text(b) })
 }

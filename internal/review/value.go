@@ -3,6 +3,7 @@ package review
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -125,6 +126,21 @@ func same(a, b *value) bool {
 		}
 	}
 	return true
+}
+
+// sorted is the value with its members by name: values that are the same are
+// then written the same.
+func (v *value) sorted() *value {
+	out := &value{kind: v.kind, text: v.text, keys: slices.Sorted(slices.Values(v.keys))}
+	for _, key := range out.keys {
+		out.inner = append(out.inner, v.get(key).sorted())
+	}
+	if v.kind == '[' {
+		for _, in := range v.inner {
+			out.inner = append(out.inner, in.sorted())
+		}
+	}
+	return out
 }
 
 // json writes the value, "…" for what was set aside.

@@ -62,14 +62,25 @@ type Live struct {
 	Command []string // program and arguments
 	// Instances are the commands of the scenario's other instances, by name.
 	Instances map[string][]string
+	Source    string // what stands behind the provider: live or scripted-model
 	// Record is a transcript to write; "" records nothing. Those of other
 	// instances stand beside it, each as NAME.ndjson. Recorder is the
-	// replay-record program that does it.
-	Record, Recorder string
-	Source           string // what stands behind the provider: live or scripted-model
+	// replay-record program that does it, and tells in the folder Launches what
+	// became of each launch; both are wanted with Record.
+	Record, Recorder, Launches string
 	// ModelLog is where the scripted model logs the requests it gets, for
 	// assertions on them; "" leaves those out.
 	ModelLog string
+}
+
+// RecordOf names the recording of another instance.
+func (l *Live) RecordOf(instance string) string {
+	return filepath.Join(filepath.Dir(l.Record), instance+".ndjson")
+}
+
+// LaunchesOf names the file that tells of an instance's launches.
+func (l *Live) LaunchesOf(instance string) string {
+	return filepath.Join(l.Launches, instance+".ndjson")
 }
 
 // runner is one run of one scenario with one provider.

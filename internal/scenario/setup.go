@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -59,7 +58,7 @@ func (r *runner) liveCommand(in *instance) []string {
 	if in.name != r.provider {
 		command = l.Instances[in.name]
 		if record != "" {
-			record = filepath.Join(filepath.Dir(record), in.name+".ndjson")
+			record = l.RecordOf(in.name)
 		}
 	}
 	if record == "" {
@@ -76,7 +75,8 @@ func (r *runner) liveCommand(in *instance) []string {
 	}
 	return slices.Concat(recorder, []string{
 		"--scenario", r.sc.Name, "-o", record,
-		"--source", l.Source, "--workspace", r.workspace, "--append", "--",
+		"--source", l.Source, "--workspace", r.workspace, "--append",
+		"--launches", l.LaunchesOf(in.name), "--",
 	}, command)
 }
 

@@ -60,7 +60,6 @@ func Main(app *cli.App, args []string, stdin io.Reader, stdout, stderr io.Writer
 	app.Reader, app.Writer, app.ErrWriter = stdin, stdout, stderr
 	app.Version = BuildVersion()
 	app.HideHelpCommand = true
-	app.EnableBashCompletion = true
 	app.HideVersion = true // the built-in flag also takes -v
 	app.DisableSliceFlagSeparator = true
 	app.ExitErrHandler = func(*cli.Context, error) {}

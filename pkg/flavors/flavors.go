@@ -183,7 +183,8 @@ type Flavor struct {
 
 	// States lists notifications that tell what state the conversation is in,
 	// once more or once less from run to run: which states are told counts, not
-	// when or how often. Paths are not used.
+	// when or how often. Method may also be what Label calls the notification.
+	// With a path, only notifications that have something there are meant.
 	States []Place
 
 	// VersionArgs makes the provider's own binary print its version.

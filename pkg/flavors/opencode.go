@@ -36,8 +36,9 @@ var OpenCode = &Flavor{
 	VersionArgs: []string{"--version"},
 	Probe:       probeOpenCode,
 	Label:       labelOpenCode,
-	// Plugins load with the first request that needs them, one event each.
-	Noise: []string{"plugin.added", "catalog.updated", "reference.updated", "integration.updated"},
+	// Plugins load with the first request that needs them, one event each. The
+	// watcher sees git's lock files when it happens to look while they are there.
+	Noise: []string{"plugin.added", "catalog.updated", "reference.updated", "integration.updated", "file.watcher.updated"},
 	Chosen: []Place{
 		{envelope.Out, "session.prompt", "input.messageID"},
 		{envelope.Out, "session.promptAsync", "input.messageID"},
@@ -67,6 +68,16 @@ var OpenCode = &Flavor{
 		Key: []string{"event.properties.partID", "event.properties.field"}, Ends: [][2]string{{"sdk.event", "event.properties.part.id"}},
 	}},
 	Threads: openCodeThreads,
+	// What a prompt changed is summed up beside the turn, once or twice, and the
+	// session, its diff and the prompt's message are told again each time. A
+	// tool's progress and a session's being busy are told beside the turn, too.
+	States: []Place{
+		{envelope.In, "session.updated", ""},
+		{envelope.In, "session.diff", ""},
+		{envelope.In, "session.status", ""},
+		{envelope.In, "message.updated", "event.properties.info.summary"},
+		{envelope.In, "message.part.updated/running", "event.properties.part.state.metadata"},
+	},
 	Volatile: []Place{
 		// Ids: a prefix, the time, and chance.
 		{envelope.In, "*", "**.id"},
@@ -86,6 +97,8 @@ var OpenCode = &Flavor{
 		{envelope.In, "*", "**.info.title"},
 		{envelope.In, "session.create", "data.title"},
 		{envelope.In, "*", "**.status.next"},
+		// Read from git when the turn may go on, or be over, already.
+		{envelope.In, "message.updated", "event.properties.info.summary.diffs"},
 		// Headers and stacks of errors.
 		{envelope.In, "*", "**.responseHeaders"},
 		{envelope.In, "*", "**.stack"},

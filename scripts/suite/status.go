@@ -104,9 +104,7 @@ A dash means that the provider cannot be run live: hand-written and imported tra
 		key := p.scenario + "/" + p.provider
 		drift := "–"
 		if n, ok := r.drift[key]; ok {
-			if drift = "none"; n > 0 {
-				drift = fmt.Sprintf("%d changes", n)
-			}
+			drift = changes(n)
 		}
 		day, _, _ := strings.Cut(gjson.GetBytes(p.header.Metadata, "capturedAt").Str, "T")
 		fmt.Printf("| %s | %s | %s | %s %s | %s | %s | %s |\n", p.scenario, p.provider, p.header.Version, p.source(), day,
@@ -138,6 +136,16 @@ func printClients(dir string) error {
 			fmt.Printf("%s %s %.1fs\n", action, key, v.Get("Elapsed").Float())
 		}
 	})
+}
+
+func changes(n int64) string {
+	switch n {
+	case 0:
+		return "none"
+	case 1:
+		return "1 change"
+	}
+	return fmt.Sprintf("%d changes", n)
 }
 
 func orDash(s string) string {

@@ -36,3 +36,11 @@ func TestReadResults(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 }
+
+func TestChanges(t *testing.T) {
+	for n, want := range map[int64]string{0: "none", 1: "1 change", 2: "2 changes"} {
+		if got := changes(n); got != want {
+			t.Errorf("%d is written %q: want %q", n, got, want)
+		}
+	}
+}
