@@ -61,6 +61,13 @@ var ACP = &Flavor{
 		{envelope.In, "*", "result.configOptions.*.description"},
 		{envelope.In, "*", "result.configOptions.*.options.*.description"},
 	},
+	// What a session offers, is called and has used is told beside its turns.
+	States: []Place{
+		{envelope.In, "available_commands_update", ""},
+		{envelope.In, "config_option_update", ""},
+		{envelope.In, "session_info_update", ""},
+		{envelope.In, "usage_update", ""},
+	},
 	Volatile: []Place{
 		{envelope.In, "*", "id"}, // a UUID with some agents
 		{envelope.In, "*", "**.sessionId"},
@@ -88,6 +95,9 @@ var ACP = &Flavor{
 		{envelope.In, "*", "**.started_at_ms"},
 		{envelope.In, "*", "**.completed_at_ms"},
 		{envelope.In, "*", "**.duration"},
+		// With what the agent asked for itself, if that was answered in time.
+		{envelope.In, "*", "**.quota.model_usage"},
+		{envelope.In, "*", "**.cost.amount"},
 		// The client's counter, and what it only echoes.
 		{envelope.Out, "*", "id"},
 		{envelope.Out, "*", "params.sessionId"},

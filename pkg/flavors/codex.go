@@ -47,8 +47,12 @@ var Codex = &Flavor{
 	Threads: codexThreads,
 	// Parallel commands were seen to complete in reverse.
 	Items: []Place{{envelope.In, "*", "params.item.id"}, {envelope.In, "*", "params.itemId"}},
-	// One more was seen before a thread is archived.
-	States: []Place{{envelope.In, "thread/status/changed", ""}},
+	// One status more was seen before a thread is archived, and limits once less
+	// where a turn is interrupted.
+	States: []Place{
+		{envelope.In, "thread/status/changed", ""},
+		{envelope.In, "account/rateLimits/updated", ""},
+	},
 	Volatile: []Place{
 		{envelope.In, "*", "emittedAtMs"},
 		// UUIDv7 ids of threads, turns and sessions, wherever they stand.
