@@ -96,8 +96,11 @@ var full = os.Getenv("RECORD_TESTS") == "full"
 // records every one of them, in order.
 func TestMillionFrames(t *testing.T) {
 	frames, huge := 50_000, 1
-	if full {
+	switch {
+	case full:
 		frames, huge = 1_000_000, 3
+	case raced:
+		frames = 5_000
 	}
 	in := &traffic{frames: frames, huge: huge, rng: rand.New(rand.NewPCG(3, 4)), sum: sha256.New()}
 	out := &sink{sum: sha256.New()}
