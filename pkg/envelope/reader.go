@@ -18,14 +18,29 @@ type Reader struct {
 	// MaxLine is the longest line accepted, in bytes; 0 means MaxLine.
 	MaxLine int
 
+	// Borrow makes entries cheap for one who looks at each and keeps none:
+	// an entry from Next, with all that it holds but strings, is valid until
+	// the next call, and Tape has its line's tokens.
+	Borrow bool
+
 	name   string
 	src    *bufio.Reader
 	buf    []byte
 	line   int // of the line last read
 	crlf   int
+	open   bool // the line last read was not terminated
 	header bool
+	text   []byte            // the line last read, as line ends are cut off
 	fields []Member          // of the line being read
 	labels map[string]string // labels met, so that a label is one string
+
+	// Where Borrow is set:
+	tape  Tape
+	frame int // token of the line's frame, -1 for none
+	out   ExpectOutbound
+	in    EmitInbound
+	exit  RuntimeExit
+	ms    int64
 }
 
 // NewReader returns a Reader of r. The name stands in every error.
@@ -65,6 +80,20 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 
 // CRLF returns how many of the lines read so far ended in CR LF.
 func (r *Reader) CRLF() int { return r.crlf }
+
+// Lines returns how many lines were read so far, blank and bad ones included.
+func (r *Reader) Lines() int { return r.line }
+
+// Terminated says whether the line last read ended in LF.
+func (r *Reader) Terminated() bool { return !r.open }
+
+// Line returns the line last read, without its end, valid until the next is
+// read.
+func (r *Reader) Line() []byte { return r.text }
+
+// Tape returns the tokens of the entry last read and the index of its frame
+// among them, -1 where it has none. It is filled where Borrow is set.
+func (r *Reader) Tape() (tape *Tape, frame int) { return &r.tape, r.frame }
 
 // Header reads the first line. It must be called once, before Next.
 func (r *Reader) Header() (*Header, error) {
@@ -106,7 +135,7 @@ func (r *Reader) Header() (*Header, error) {
 			}
 			h.Metadata = clone(f.Value)
 		default:
-			h.Extra = append(h.Extra, keep(f))
+			h.Extra = append(h.Extra, Member{Name: f.Name, Value: clone(f.Value), key: bytes.Clone(f.key)})
 		}
 		if err != nil {
 			return nil, err
@@ -148,6 +177,10 @@ func (r *Reader) Next() (Entry, error) {
 
 func (r *Reader) expectOutbound(fields []Member) (Entry, error) {
 	e := &ExpectOutbound{Line: r.line}
+	if r.Borrow {
+		r.out = *e
+		e = &r.out
+	}
 	var err error
 	for _, f := range fields {
 		switch f.Name {
@@ -160,9 +193,9 @@ func (r *Reader) expectOutbound(fields []Member) (Entry, error) {
 		case "repeat":
 			err = r.boolean(f, &e.Repeat)
 		case "frame":
-			e.Frame = clone(f.Value)
+			e.Frame = r.part(f.Value)
 		default:
-			e.Extra = append(e.Extra, keep(f))
+			e.Extra = append(e.Extra, r.keep(f))
 		}
 		if err != nil {
 			return nil, err
@@ -176,6 +209,10 @@ func (r *Reader) expectOutbound(fields []Member) (Entry, error) {
 
 func (r *Reader) emitInbound(fields []Member) (Entry, error) {
 	e := &EmitInbound{Line: r.line}
+	if r.Borrow {
+		r.in = *e
+		e = &r.in
+	}
 	var err error
 	for _, f := range fields {
 		switch f.Name {
@@ -184,11 +221,11 @@ func (r *Reader) emitInbound(fields []Member) (Entry, error) {
 		case "channel":
 			err = r.str(f, (*string)(&e.Channel))
 		case "frame":
-			e.Frame = clone(f.Value)
+			e.Frame = r.part(f.Value)
 		case "afterMs":
 			e.AfterMs, err = r.millis(f)
 		default:
-			e.Extra = append(e.Extra, keep(f))
+			e.Extra = append(e.Extra, r.keep(f))
 		}
 		if err != nil {
 			return nil, err
@@ -211,6 +248,10 @@ func (r *Reader) emitInbound(fields []Member) (Entry, error) {
 
 func (r *Reader) runtimeExit(fields []Member) (Entry, error) {
 	e := &RuntimeExit{Line: r.line}
+	if r.Borrow {
+		r.exit = *e
+		e = &r.exit
+	}
 	var err error
 	for _, f := range fields {
 		switch f.Name {
@@ -221,9 +262,9 @@ func (r *Reader) runtimeExit(fields []Member) (Entry, error) {
 		case "status":
 			err = r.str(f, (*string)(&e.Status))
 		case "error":
-			e.Error = clone(f.Value)
+			e.Error = r.part(f.Value)
 		default:
-			e.Extra = append(e.Extra, keep(f))
+			e.Extra = append(e.Extra, r.keep(f))
 		}
 		if err != nil {
 			return nil, err
@@ -252,6 +293,7 @@ func (r *Reader) readLine() ([]byte, error) {
 			r.crlf++
 			line = line[:n-1]
 		}
+		r.text = line
 		if len(bytes.TrimLeft(line, " \t\r")) > 0 {
 			return line, nil
 		}
@@ -274,6 +316,7 @@ func (r *Reader) rawLine(limit int) ([]byte, error) {
 			if err == bufio.ErrBufferFull {
 				err = r.skipLine()
 			}
+			r.open = err == io.EOF
 			if err != nil && err != io.EOF {
 				return nil, fmt.Errorf("%s:%d: %w", r.name, r.line, err)
 			}
@@ -281,8 +324,10 @@ func (r *Reader) rawLine(limit int) ([]byte, error) {
 		}
 		switch {
 		case err == nil && len(r.buf) == 0:
+			r.open = false
 			return part, nil // the common case: no copy
 		case err == nil:
+			r.open = false
 			r.buf = append(r.buf, part...)
 			return r.buf, nil
 		case err == bufio.ErrBufferFull:
@@ -293,6 +338,7 @@ func (r *Reader) rawLine(limit int) ([]byte, error) {
 				r.line--
 				return nil, io.EOF
 			}
+			r.open = true
 			return r.buf, nil
 		default:
 			return nil, fmt.Errorf("%s:%d: %w", r.name, r.line, err)
@@ -323,12 +369,11 @@ type record struct {
 	rest []Member
 }
 
-func (r *Reader) members(line []byte) (record, error) {
-	var m record
+func (r *Reader) members(line []byte) (m record, err error) {
 	line = bytes.TrimSpace(line)
 	typed := false
 	r.fields = r.fields[:0]
-	ok, err := ValidMembers(line, func(key, value []byte) error {
+	field := func(key, value []byte) error {
 		name := fieldName(key)
 		if name == "type" {
 			if typed {
@@ -348,7 +393,13 @@ func (r *Reader) members(line []byte) (record, error) {
 		}
 		r.fields = append(r.fields, Member{Name: name, Value: value, key: key})
 		return nil
-	})
+	}
+	ok := r.Borrow && r.tape.Scan(line)
+	if ok {
+		err = r.onTape(field)
+	} else { // also for the complaint about a line that is no JSON
+		ok, err = ValidMembers(line, field)
+	}
 	m.rest = r.fields
 	switch {
 	case err != nil:
@@ -361,14 +412,46 @@ func (r *Reader) members(line []byte) (record, error) {
 	return m, nil
 }
 
+// onTape gives the members of a scanned line to fn and remembers its frame.
+func (r *Reader) onTape(fn func(key, value []byte) error) error {
+	r.frame = -1
+	tokens := r.tape.Tokens
+	if tokens[0].Kind != '{' {
+		return nil
+	}
+	for i := 1; i < len(tokens); i = int(tokens[i+1].Next) {
+		n := len(r.fields)
+		if err := fn(r.tape.Bytes(tokens[i]), r.tape.Bytes(tokens[i+1])); err != nil {
+			return err
+		}
+		if len(r.fields) > n && r.fields[n].Name == "frame" {
+			r.frame = i + 1
+		}
+	}
+	return nil
+}
+
 // fieldName decodes a key or a type, without an allocation for the usual ones.
 func fieldName(quoted []byte) string {
-	for _, name := range [...]string{
-		"type", "label", "frame", "expect_outbound", "emit_inbound", "afterMs", "channel", "runtime_exit", "status",
-	} {
-		if len(quoted) == len(name)+2 && string(quoted[1:len(quoted)-1]) == name {
-			return name
-		}
+	switch string(quoted[1 : len(quoted)-1]) {
+	case "type":
+		return "type"
+	case "label":
+		return "label"
+	case "frame":
+		return "frame"
+	case "expect_outbound":
+		return "expect_outbound"
+	case "emit_inbound":
+		return "emit_inbound"
+	case "afterMs":
+		return "afterMs"
+	case "channel":
+		return "channel"
+	case "runtime_exit":
+		return "runtime_exit"
+	case "status":
+		return "status"
 	}
 	return Unquote(quoted)
 }
@@ -417,7 +500,12 @@ func (r *Reader) millis(f Member) (*int64, error) {
 	if err != nil || n < 0 {
 		return nil, r.errorf("%s is %.40s: want a whole number of milliseconds, 0 or more", f.Name, f.Value)
 	}
-	return &n, nil
+	if r.Borrow {
+		r.ms = n
+		return &r.ms, nil
+	}
+	own := n // n itself need not be on the heap where it is borrowed
+	return &own, nil
 }
 
 func describeType(t string) string {
@@ -427,8 +515,16 @@ func describeType(t string) string {
 	return fmt.Sprintf("type %q", t)
 }
 
-func keep(f Member) Member {
-	return Member{Name: f.Name, Value: clone(f.Value), key: bytes.Clone(f.key)}
+// part returns a value of the line for an entry.
+func (r *Reader) part(value []byte) json.RawMessage {
+	if r.Borrow {
+		return value
+	}
+	return bytes.Clone(value)
+}
+
+func (r *Reader) keep(f Member) Member {
+	return Member{Name: f.Name, Value: r.part(f.Value), key: r.part(f.key)}
 }
 
 func clone(b json.RawMessage) json.RawMessage { return bytes.Clone(b) }

@@ -186,24 +186,33 @@ func validString(b []byte, i int) (int, bool) {
 		case '"':
 			return i + 1, true
 		case '\\':
-			if i++; i >= len(b) {
+			n := validEscape(b, i)
+			if n == 0 {
 				return i, false
 			}
-			switch b[i] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-			case 'u':
-				if i+4 >= len(b) || !isHex(b[i+1]) || !isHex(b[i+2]) || !isHex(b[i+3]) || !isHex(b[i+4]) {
-					return i, false
-				}
-				i += 4
-			default:
-				return i, false
-			}
+			i += n - 1
 		default:
 			return i, false // a control character
 		}
 	}
 	return i, false
+}
+
+// validEscape returns the length of the escape that starts at i, 0 where it is
+// none.
+func validEscape(b []byte, i int) int {
+	if i+1 >= len(b) {
+		return 0
+	}
+	switch b[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if i+5 < len(b) && isHex(b[i+2]) && isHex(b[i+3]) && isHex(b[i+4]) && isHex(b[i+5]) {
+			return 6
+		}
+	}
+	return 0
 }
 
 func isHex(c byte) bool {

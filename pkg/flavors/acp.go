@@ -24,7 +24,8 @@ var ACP = &Flavor{
 	Protocol:    "acp.ndjson-jsonrpc",
 	Metadata:    "acp",
 	Transport:   Stdio,
-	Classify:    classifyACP,
+	Classify:    fromBytes(classifyACP),
+	OnTape:      fromTape(classifyACP),
 	IDKey:       "id",
 	CheckID:     checkACPID,
 	NewCodec:    func(Launch) Codec { return newACPCodec() },
@@ -97,9 +98,9 @@ var ACP = &Flavor{
 }
 
 // classifyACP reads a logical frame.
-func classifyACP(dir envelope.Direction, raw json.RawMessage) (Frame, error) {
-	m, err := readRPC(raw, "kind")
-	f := Frame{Raw: raw, ID: m.id, Method: m.name}
+func classifyACP(dir envelope.Direction, s source) (Frame, error) {
+	m, err := readRPC(s, `"kind"`)
+	f := Frame{Raw: s.raw, ID: m.id, Method: m.name}
 	if err == nil {
 		f.Kind, err = m.logicalKind(dir)
 	}

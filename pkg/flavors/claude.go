@@ -20,6 +20,7 @@ var Claude = &Flavor{
 	Protocol:    "claude-agent-sdk.query",
 	Transport:   Stdio,
 	Classify:    classifyClaude,
+	OnTape:      fromTape(claudeFrame),
 	CheckID:     checkScalarID,
 	NewCodec:    func(l Launch) Codec { return newClaudeCodec(l) },
 	Minimal:     minimalClaude,
@@ -101,9 +102,10 @@ type claudeHead struct {
 	hasResponse, hasError                          bool
 }
 
-func (h *claudeHead) read(raw json.RawMessage) error {
+func (h *claudeHead) read(s source) error {
+	raw := s.raw
 	var twice bool
-	ok, err := envelope.ValidMembers(raw, func(key, value []byte) error {
+	ok, err := s.members(func(key, value []byte) error {
 		switch string(unescaped(key)) {
 		case `"type"`:
 			twice = twice || h.typ != nil
@@ -142,9 +144,13 @@ func (h *claudeHead) read(raw json.RawMessage) error {
 
 // classifyClaude reads a logical frame by its type.
 func classifyClaude(dir envelope.Direction, raw json.RawMessage) (Frame, error) {
-	f := Frame{Raw: raw}
+	return claudeFrame(dir, source{raw: raw})
+}
+
+func claudeFrame(dir envelope.Direction, s source) (Frame, error) {
+	f := Frame{Raw: s.raw}
 	var h claudeHead
-	if err := h.read(raw); err != nil {
+	if err := h.read(s); err != nil {
 		return f, err
 	}
 	typ := envelope.Unquote(h.typ)

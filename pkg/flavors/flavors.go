@@ -102,6 +102,9 @@ type Flavor struct {
 	// Classify reads a logical frame. The error says why it is not one.
 	Classify func(dir envelope.Direction, raw json.RawMessage) (Frame, error)
 
+	// OnTape is Classify of a value that was scanned; nil leaves it to Classify.
+	OnTape func(dir envelope.Direction, v envelope.Value) (Frame, error)
+
 	// Verbatim says that every line of the wire is a frame as it stands,
 	// whatever came before it: equal lines are equal frames.
 	Verbatim bool

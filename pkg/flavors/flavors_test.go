@@ -243,7 +243,7 @@ func FuzzReplaceID(f *testing.F) {
 		if !json.Valid(raw) {
 			return
 		}
-		was, err := classifyRPC(envelope.In, raw)
+		was, err := Codex.Classify(envelope.In, raw)
 		if err != nil || was.ID == nil {
 			return
 		}
@@ -252,7 +252,7 @@ func FuzzReplaceID(f *testing.F) {
 			t.Fatal(err)
 		}
 		out := replaceID(nil, was, id)
-		is, err := classifyRPC(envelope.In, out)
+		is, err := Codex.Classify(envelope.In, out)
 		if err != nil {
 			t.Fatalf("%q became %q: %v", raw, out, err)
 		}

@@ -1,0 +1,209 @@
+package envelope
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// Tape is a JSON text that was checked and cut into its keys and values in one
+// pass, for whoever looks at all of them. The zero value is ready; a Tape that
+// scans one text after the other allocates nothing once it has grown.
+//
+//	{"a":[1,"b"]}   is   {  "a"  [  1  "b"
+type Tape struct {
+	Text   []byte  // what was scanned
+	Tokens []Token // in the order of the text; brackets that close have none
+	open   []int32 // while scanning, the arrays and objects that are open
+}
+
+// Token is a key or a value, Text[At:End], with its quotes or brackets.
+type Token struct {
+	At, End int32
+	// Next is the index of the token after this one and all within it; after
+	// a key comes its value.
+	Next    int32
+	Kind    byte // Key, or the first byte of the value: one of {["-0123456789tfn
+	Escaped bool // a string or key with a backslash in it
+}
+
+// Key is the kind of an object's keys.
+const Key = ':'
+
+// Value is a value on a tape.
+type Value struct {
+	Tape  *Tape
+	Index int // in Tape.Tokens
+}
+
+// Bytes returns the value as it stands.
+func (v Value) Bytes() []byte { return v.Tape.Bytes(v.Tape.Tokens[v.Index]) }
+
+// Members calls fn with the raw key (quotes included) and the raw value of each
+// member, and stops at fn's first error. A value that is no object has none.
+func (v Value) Members(fn func(key, value []byte) error) error {
+	tokens := v.Tape.Tokens
+	t := tokens[v.Index]
+	if t.Kind != '{' {
+		return nil
+	}
+	for i := v.Index + 1; i < int(t.Next); i = int(tokens[i+1].Next) {
+		if err := fn(v.Tape.Bytes(tokens[i]), v.Tape.Bytes(tokens[i+1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Bytes returns a token of the tape as it stands in the text.
+func (t *Tape) Bytes(k Token) []byte { return t.Text[k.At:k.End:k.End] }
+
+// Scan puts a text on the tape in place of what was there, and says whether it
+// is one valid JSON value as Valid has it; the tokens count only then. A text
+// of 2 GiB or more is refused. The tape points into b.
+func (t *Tape) Scan(b []byte) bool {
+	t.Text = b
+	if len(b) > math.MaxInt32 {
+		t.Tokens = t.Tokens[:0]
+		return false
+	}
+	var end int
+	t.Tokens, t.open, end = scanValue(b, t.Tokens[:0], t.open[:0])
+	return end >= 0 && afterSpace(b, end) == len(b)
+}
+
+// scanValue scans the first value and returns the index after it, less than 0
+// where it is none. As validEnd it has a stack of its own: the indexes of the
+// tokens that are open.
+func scanValue(b []byte, tokens []Token, open []int32) ([]Token, []int32, int) {
+	i := 0
+	inObject := false // the innermost of what is open
+	for {
+		if i < len(b) && b[i] <= ' ' {
+			i = afterSpace(b, i)
+		}
+		if inObject { // a key, then a colon
+			if i >= len(b) || b[i] != '"' {
+				return tokens, open, -1
+			}
+			end, escaped := scanString(b, i)
+			if end < 0 {
+				return tokens, open, -1
+			}
+			tokens = append(tokens, Token{int32(i), int32(end), int32(len(tokens) + 1), Key, escaped})
+			if i = end; i < len(b) && b[i] <= ' ' {
+				i = afterSpace(b, i)
+			}
+			if i >= len(b) || b[i] != ':' {
+				return tokens, open, -1
+			}
+			if i++; i < len(b) && b[i] <= ' ' {
+				i = afterSpace(b, i)
+			}
+		}
+		if i >= len(b) {
+			return tokens, open, -1
+		}
+		start, c := i, b[i]
+		ok, escaped := true, false
+		switch c {
+		case '"':
+			i, escaped = scanString(b, i)
+			ok = i >= 0
+		case '{', '[':
+			if len(open) == maxDepth {
+				return tokens, open, -1
+			}
+			if i++; i < len(b) && b[i] <= ' ' {
+				i = afterSpace(b, i)
+			}
+			if i >= len(b) || b[i] != c+2 { // '{' to '}' and '[' to ']'
+				inObject = c == '{'
+				open = append(open, int32(len(tokens)))
+				tokens = append(tokens, Token{At: int32(start), Kind: c})
+				continue
+			}
+			i++ // empty
+		case 't':
+			i, ok = literal(b, i, "true")
+		case 'f':
+			i, ok = literal(b, i, "false")
+		case 'n':
+			i, ok = literal(b, i, "null")
+		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			i, ok = validNumber(b, i)
+		default:
+			ok = false
+		}
+		if !ok {
+			return tokens, open, -1
+		}
+		tokens = append(tokens, Token{int32(start), int32(i), int32(len(tokens) + 1), c, escaped})
+		// After a value: close what ends here, until a comma asks for more.
+		for {
+			if len(open) == 0 {
+				return tokens, open, i
+			}
+			if i < len(b) && b[i] <= ' ' {
+				i = afterSpace(b, i)
+			}
+			if i >= len(b) {
+				return tokens, open, -1
+			}
+			if b[i] == ',' {
+				i++
+				break
+			}
+			top := &tokens[open[len(open)-1]]
+			if b[i] != top.Kind+2 {
+				return tokens, open, -1
+			}
+			i++
+			top.End, top.Next = int32(i), int32(len(tokens))
+			open = open[:len(open)-1]
+			inObject = len(open) > 0 && tokens[open[len(open)-1]].Kind == '{'
+		}
+	}
+}
+
+func literal(b []byte, i int, word string) (int, bool) {
+	return i + len(word), bytes.HasPrefix(b[i:], []byte(word))
+}
+
+// scanString returns the index after the string that starts at i, less than 0
+// where it is none, and whether a backslash is in it.
+func scanString(b []byte, i int) (end int, escaped bool) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i++
+	for {
+		for i+8 <= len(b) { // as skipPlain, which is too big to be put in here
+			x := binary.LittleEndian.Uint64(b[i:])
+			quote, slash := x^(ones*'"'), x^(ones*'\\')
+			if m := ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs; m != 0 {
+				i += bits.TrailingZeros64(m) >> 3
+				goto special
+			}
+			i += 8
+		}
+		for i < len(b) && plain[b[i]] {
+			i++
+		}
+		if i >= len(b) {
+			return -1, escaped
+		}
+	special:
+		switch {
+		case b[i] == '"':
+			return i + 1, escaped
+		case b[i] != '\\':
+			return -1, escaped // a control character
+		}
+		escaped = true
+		n := validEscape(b, i)
+		if n == 0 {
+			return -1, escaped
+		}
+		i += n
+	}
+}
