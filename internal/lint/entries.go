@@ -33,7 +33,7 @@ func checkLabelForm(_ *run, found report) checker {
 			found(s.line, "label", "", "label %q has white space around it", s.label)
 		case strings.ContainsFunc(s.label, unicode.IsControl):
 			found(s.line, "label", "", "label %q holds a control character", s.label)
-		case occurrence.MatchString(s.label):
+		case strings.IndexByte(s.label, '#') >= 0 && occurrence.MatchString(s.label):
 			found(s.line, "label", "", "label %q reads as an occurrence of a label", s.label)
 		}
 	}}
@@ -132,10 +132,12 @@ func checkSplitGroup(_ *run, found report) checker {
 	current := ""
 	return checker{entry: func(s *step) {
 		group := groupOf(s)
-		if line := last[group]; group != "" && group != current && line > 0 {
-			found(s.line, "group", "", "group %q goes on here, but line %d was not the entry before", group, line)
+		if group != "" {
+			if line := last[group]; group != current && line > 0 {
+				found(s.line, "group", "", "group %q goes on here, but line %d was not the entry before", group, line)
+			}
+			last[group] = s.line
 		}
-		last[group] = s.line
 		current = group
 	}}
 }

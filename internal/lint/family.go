@@ -104,11 +104,15 @@ func checkChild(c *run, found report) checker {
 			if s.frame == nil {
 				return
 			}
-			s.eachText(births, func(id, _ string) { born[id] = true })
-			s.eachText(children, func(id, path string) {
-				if !seen[id] {
-					seen[id] = true
-					named = append(named, child{id, s.line, path})
+			s.eachText(births, func(id []byte, _ string) {
+				if !born[string(id)] {
+					born[string(id)] = true
+				}
+			})
+			s.eachText(children, func(id []byte, path string) {
+				if !seen[string(id)] {
+					seen[string(id)] = true
+					named = append(named, child{string(id), s.line, path})
 				}
 			})
 		},
@@ -147,14 +151,17 @@ func checkEarlyName(c *run, found report) checker {
 				clear(early) // memory is bounded; what was said long ago is no longer known
 				order = nil
 			}
-			s.eachText(references, func(id, path string) {
-				h := maphash.String(seed, id)
-				if early[h] == nil && !said.has(h) && id != "" && len(marks(id)) == 0 {
-					early[h] = &use{id, s.line, path, s.frame.Method, 0}
+			s.eachText(references, func(id []byte, path string) {
+				h := maphash.Bytes(seed, id)
+				if early[h] == nil && !said.has(h) && len(id) > 0 && len(marks(string(id))) == 0 {
+					early[h] = &use{string(id), s.line, path, s.frame.Method, 0}
 					order = append(order, early[h])
 				}
 			})
 			s.eachHash(func(h uint64) {
+				if said.n < mostSeen && said.has(h) {
+					return // who named it before it was said has had that noted
+				}
 				u := early[h]
 				if u != nil && s.dir == envelope.In && u.first == 0 {
 					u.first = s.line

@@ -24,6 +24,7 @@ func checkHomePath(_ *run, found report) checker {
 		last  int
 	}
 	var leaks []*leak
+	var tape envelope.Tape
 	look := func(line int, ts []stringAt) {
 		for _, t := range ts {
 			if !strings.Contains(t.text, "home") && !strings.Contains(t.text, "Users") {
@@ -45,14 +46,16 @@ func checkHomePath(_ *run, found report) checker {
 	}
 	return checker{
 		header: func(h *envelope.Header) {
-			if h.Metadata != nil {
-				look(h.Line, walk("metadata", h.Metadata))
+			if v, ok := scanned(&tape, h.Metadata); ok {
+				look(h.Line, walk(nil, "metadata", v))
 			}
 		},
 		entry: func(s *step) {
 			look(s.line, s.texts())
-			if e, ok := s.entry.(*envelope.RuntimeExit); ok && e.Error != nil {
-				look(s.line, walk("error", e.Error))
+			if e, ok := s.entry.(*envelope.RuntimeExit); ok {
+				if v, ok := scanned(&tape, e.Error); ok {
+					look(s.line, walk(nil, "error", v))
+				}
 			}
 		},
 		end: func() {

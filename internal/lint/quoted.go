@@ -10,28 +10,49 @@ import (
 // seed is that of all checksums which are compared within a process.
 var seed = maphash.MakeSeed()
 
-// quoted is one string of a JSON value: offsets [at, end), quotes included.
+// quoted is one string of a JSON value: offsets [at, end) from its beginning,
+// quotes included.
 type quoted struct {
-	at, end int
-	hash    uint64 // of what is between the quotes, as it stands
-	key     bool   // an object's key
-	apart   bool   // a member or an item lies between it and the string before
+	at, end int32
+	under   int32 // index of the key that the string stands under, -1 for none
+	key     bool  // an object's key
+	escaped bool
+	// hash is of what is between the quotes, as it stands; 0 for less than
+	// minHash bytes.
+	hash uint64
 }
 
-// quotedIn appends the strings of valid JSON, keys among them, in order.
-func quotedIn(dst []quoted, raw []byte) []quoted {
-	apart := false
-	for i := 0; i < len(raw); {
-		switch raw[i] {
-		case '"':
-			end := envelope.SkipString(raw, i)
-			dst = append(dst, quoted{i, end, maphash.Bytes(seed, raw[i+1:end-1]), colon(raw, end) > 0, apart})
-			i, apart = end, false
-			continue
-		case '{', ',', '}':
-			apart = true
+// minHash is the length of the shortest strings that are compared.
+const minHash = 3
+
+// quotedIn appends the strings of a value, keys among them, in order. A string
+// stands under a key that nothing but brackets of arrays lie between.
+func quotedIn(dst []quoted, v envelope.Value) []quoted {
+	tokens, text := v.Tape.Tokens, v.Tape.Text
+	origin := tokens[v.Index].At
+	under := int32(-1)
+	for i, end := v.Index, int(tokens[v.Index].Next); i < end; i++ {
+		t := &tokens[i]
+		switch t.Kind {
+		case envelope.Key, '"':
+			q := quoted{at: t.At - origin, end: t.End - origin, under: -1, key: t.Kind == envelope.Key, escaped: t.Escaped}
+			if t.End-t.At >= minHash+2 {
+				q.hash = maphash.Bytes(seed, text[t.At+1:t.End-1])
+			}
+			if q.key {
+				under = int32(len(dst))
+			} else {
+				q.under, under = under, -1
+			}
+			dst = append(dst, q)
+		case '[':
+			if int(t.Next) > i+1 {
+				continue // its first item may be the string
+			}
+			under = -1
+		default:
+			under = -1
 		}
-		i++
 	}
 	return dst
 }
@@ -39,20 +60,14 @@ func quotedIn(dst []quoted, raw []byte) []quoted {
 // quoted returns the strings of the frame. The slice is valid until the next
 // entry.
 func (s *step) quoted() []quoted {
-	if s.scratch == nil {
-		return nil // unreachable unless a step is made by hand
-	}
-	if !s.scratch.filled {
-		s.scratch.filled = true
-		s.scratch.quoted = quotedIn(s.scratch.quoted[:0], s.raw)
+	if !s.ready.quoted {
+		s.ready.quoted = true
+		s.scratch.quoted = s.scratch.quoted[:0]
+		if s.onTape.Tape != nil {
+			s.scratch.quoted = quotedIn(s.scratch.quoted, s.onTape)
+		}
 	}
 	return s.scratch.quoted
-}
-
-// scratch is memory that one entry after the other uses.
-type scratch struct {
-	quoted []quoted
-	filled bool
 }
 
 // eachHash calls fn with the checksums of the frame's short strings, ids among
@@ -60,11 +75,51 @@ type scratch struct {
 func (s *step) eachHash(fn func(h uint64)) {
 	for _, q := range s.quoted() {
 		switch n := q.end - q.at; {
-		case n <= 4 || n > 130:
-		case bytes.IndexByte(s.raw[q.at:q.end], '\\') >= 0:
+		case n < minHash+2 || n > 130:
+		case q.escaped:
 			fn(maphash.String(seed, envelope.Unquote(s.raw[q.at:q.end])))
 		default:
 			fn(q.hash)
 		}
 	}
+}
+
+// The words of which one must be in a string that may hold a mark or a home
+// directory; escapes may hide either.
+var walkMarks = [][]byte{[]byte("<"), []byte("/home/"), []byte("-home-"), []byte("Users"), []byte(`\u`), []byte(`\/`)}
+
+// mayHold is a cheap look for walkMarks.
+func mayHold(raw []byte) bool {
+	if bytes.IndexByte(raw, '<') >= 0 || bytes.IndexByte(raw, 'U') >= 0 && bytes.Contains(raw, walkMarks[3]) {
+		return true
+	}
+	for i := bytes.IndexByte(raw, '\\'); i >= 0 && i+1 < len(raw); {
+		if raw[i+1] == 'u' || raw[i+1] == '/' {
+			return true
+		}
+		next := bytes.IndexByte(raw[i+2:], '\\')
+		if next < 0 {
+			break
+		}
+		i += 2 + next
+	}
+	for i := 0; ; { // "m" is the rarest letter of "home"
+		next := bytes.IndexByte(raw[i:], 'm')
+		if next < 0 {
+			return false
+		}
+		if i += next; i > 2 && i+2 < len(raw) && raw[i-2] == 'h' && raw[i-1] == 'o' && raw[i+1] == 'e' && (raw[i+2] == '/' || raw[i+2] == '-') {
+			return true
+		}
+		i++
+	}
+}
+
+func holdsMark(quoted []byte) bool {
+	for _, mark := range walkMarks {
+		if bytes.Contains(quoted, mark) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"strings"
 	"sync"
 
@@ -68,13 +69,22 @@ func (s *step) each(g group, fn func(p flavors.Place, from, to int)) {
 	}
 }
 
-// eachText calls fn with the strings among them and the path of their place.
-func (s *step) eachText(g group, fn func(text, path string)) {
+// eachText calls fn with the strings among them, which are valid until it
+// returns, and the path of their place.
+func (s *step) eachText(g group, fn func(text []byte, path string)) {
 	s.each(g, func(p flavors.Place, from, to int) {
 		if s.raw[from] == '"' {
-			fn(envelope.Unquote(s.raw[from:to]), strings.TrimPrefix(p.Path, "**."))
+			fn(plainText(s.raw[from:to]), strings.TrimPrefix(p.Path, "**."))
 		}
 	})
+}
+
+// plainText decodes a string; one without escapes is not copied.
+func plainText(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	return envelope.AppendUnquoted(nil, quoted)
 }
 
 // eachStream calls fn with the pieces of streams in the frame.

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"strconv"
 	"strings"
 
@@ -21,42 +20,43 @@ type stringAt struct {
 // path is where the string stands, such as "frame.params.cwd".
 func (t stringAt) path() string { return pathOf(t.root, t.raw, t.at) }
 
-// texts returns the strings of the frame that may interest a rule.
+// texts returns the strings of the frame that may interest a rule. The slice
+// is valid until the next entry.
 func (s *step) texts() []stringAt {
-	if !s.walked {
-		s.walked = true
-		if s.raw != nil {
-			s.strings = walk("frame", s.raw)
+	if !s.ready.walked {
+		s.ready.walked = true
+		s.strings = s.strings[:0]
+		if s.onTape.Tape != nil {
+			s.strings = walk(s.strings, "frame", s.onTape)
 		}
 	}
 	return s.strings
 }
 
-// walk returns the strings of a valid JSON value that may hold a placeholder
-// or a home directory. Most values have none, which one look tells; escapes may
-// hide what is looked for. Paths begin with root.
-func walk(root string, raw []byte) (found []stringAt) {
-	var marks [][]byte
-	for _, mark := range [][]byte{[]byte("<"), []byte("/home/"), []byte("-home-"), []byte("Users"), []byte(`\u`), []byte(`\/`)} {
-		if bytes.Contains(raw, mark) {
-			marks = append(marks, mark)
-		}
+// walk appends the strings of a value that may hold a placeholder or a home
+// directory. Most values have none, which one look tells. Paths begin with
+// root.
+func walk(dst []stringAt, root string, v envelope.Value) []stringAt {
+	raw := v.Bytes()
+	if !mayHold(raw) {
+		return dst
 	}
-	for i := 0; i < len(raw) && len(marks) > 0; {
-		if raw[i] != '"' {
-			i++
+	tokens := v.Tape.Tokens[v.Index:v.Tape.Tokens[v.Index].Next]
+	for _, t := range tokens {
+		if t.Kind != envelope.Key && t.Kind != '"' {
 			continue
 		}
-		end := envelope.SkipString(raw, i)
-		for _, mark := range marks {
-			if bytes.Contains(raw[i:end], mark) {
-				found = append(found, stringAt{envelope.Unquote(raw[i:end]), colon(raw, end) > 0, root, raw, i})
-				break
-			}
+		if quoted := v.Tape.Bytes(t); holdsMark(quoted) {
+			dst = append(dst, stringAt{envelope.Unquote(quoted), t.Kind == envelope.Key, root, raw, int(t.At - tokens[0].At)})
 		}
-		i = end
 	}
-	return found
+	return dst
+}
+
+// scanned is a value that is no frame on a tape of its own, in which all
+// strings can be seen.
+func scanned(tape *envelope.Tape, raw []byte) (v envelope.Value, ok bool) {
+	return envelope.Value{Tape: tape}, tape.Scan(raw)
 }
 
 // walker reads one value to find a string's path. Each method takes the index

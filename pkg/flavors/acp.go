@@ -1,6 +1,7 @@
 package flavors
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ var ACP = &Flavor{
 	VersionArgs: []string{"--version"},
 	Label:       labelACP,
 	Probe:       probeACP,
+	Version:     acpVersion,
 	Chosen: []Place{
 		{envelope.Out, "terminal/create", "result.terminalId"},
 		{envelope.Out, "mcp/connect", "result.connectionId"},
@@ -183,6 +185,15 @@ func labelACP(f Frame) string {
 	return kind
 }
 
+// acpVersion takes the agent's version from its answer to initialize.
+func acpVersion(dir envelope.Direction, f Frame) string {
+	if dir != envelope.In || f.Kind != Response || f.Method != "initialize" {
+		return ""
+	}
+	result := gjson.GetBytes(f.Raw, "result")
+	return cmp.Or(result.Get("agentInfo.version").String(), result.Get("info.version").String()) // of version 1, of 2
+}
+
 // probeACP takes the negotiated protocol version and the agent's own from the
 // answer to initialize, and the model from a session's settings.
 func probeACP(dir envelope.Direction, f Frame) map[string]string {
@@ -199,8 +210,9 @@ func probeACP(dir envelope.Direction, f Frame) map[string]string {
 	switch f.Method {
 	case "initialize":
 		put("protocolVersion", result.Get("protocolVersion"))
-		put("providerVersion", result.Get("agentInfo.version")) // version 1
-		put("providerVersion", result.Get("info.version"))      // version 2
+		if version := acpVersion(dir, f); version != "" {
+			facts["providerVersion"] = version
+		}
 	case "session/new", "session/load", "session/resume", "session/fork":
 		put("model", result.Get("models.currentModelId"))
 		put("model", result.Get(`configOptions.#(category=="model").currentValue`))

@@ -29,6 +29,7 @@ var Claude = &Flavor{
 	VersionArgs: []string{"--version"},
 	VersionLine: "%s (Claude Code)",
 	Probe:       probeClaude,
+	Version:     claudeVersion,
 	Chosen: []Place{
 		{envelope.Out, "query.open", "options.sessionId"},
 		{envelope.Out, "prompt.offer", "message.uuid"},
@@ -245,6 +246,13 @@ func refuseClaude(request Frame, message string) []byte {
 	return fmt.Appendf(nil, `{"type":"control_response","response":{"subtype":"error","request_id":%s,"error":%s}}`, request.ID, quoted(message))
 }
 
+func claudeVersion(dir envelope.Direction, f Frame) string {
+	if dir != envelope.In || f.Method != "system/init" {
+		return ""
+	}
+	return gjson.GetBytes(f.Raw, "claude_code_version").Str
+}
+
 // probeClaude takes version and model from the session's first message.
 func probeClaude(dir envelope.Direction, f Frame) map[string]string {
 	switch {
@@ -252,7 +260,7 @@ func probeClaude(dir envelope.Direction, f Frame) map[string]string {
 		return map[string]string{"optionsProjection": "full"}
 	case dir == envelope.In && f.Method == "system/init":
 		return map[string]string{
-			"providerVersion": gjson.GetBytes(f.Raw, "claude_code_version").Str,
+			"providerVersion": claudeVersion(dir, f),
 			"model":           gjson.GetBytes(f.Raw, "model").Str,
 		}
 	}

@@ -29,6 +29,7 @@ var Codex = &Flavor{
 	VersionArgs: []string{"--version"},
 	VersionLine: "codex-cli %s",
 	Probe:       probeCodex,
+	Version:     codexVersion,
 	References: []Place{
 		{envelope.Out, "*", "params.threadId"},
 		{envelope.Out, "*", "params.turnId"},
@@ -116,15 +117,24 @@ func refuseRPC(request Frame, message string) []byte {
 	return fmt.Appendf(nil, `{"id":%s,"error":{"code":-32603,"message":%s}}`, request.ID, text)
 }
 
-// probeCodex takes the version from the answer to initialize, whose userAgent
-// is "client/0.171.0 (…)", and the model from a thread's settings.
+// codexVersion takes the version from the answer to initialize, whose userAgent
+// is "client/0.171.0 (…)".
+func codexVersion(dir envelope.Direction, f Frame) string {
+	if dir != envelope.In || f.Kind != Response {
+		return ""
+	}
+	_, rest, _ := strings.Cut(gjson.GetBytes(f.Raw, "result.userAgent").Str, "/")
+	version, _, _ := strings.Cut(rest, " ")
+	return version
+}
+
+// probeCodex takes the version, and the model from a thread's settings.
 func probeCodex(dir envelope.Direction, f Frame) map[string]string {
 	if dir != envelope.In || f.Kind != Response {
 		return nil
 	}
 	facts := map[string]string{}
-	if _, rest, ok := strings.Cut(gjson.GetBytes(f.Raw, "result.userAgent").Str, "/"); ok {
-		version, _, _ := strings.Cut(rest, " ")
+	if version := codexVersion(dir, f); version != "" {
 		facts["providerVersion"] = version
 	}
 	if gjson.GetBytes(f.Raw, "result.thread.id").Exists() {

@@ -216,6 +216,11 @@ type Flavor struct {
 	// frame: as a Frame without a method whose Raw is the message, which need
 	// not be JSON.
 	Probe func(dir envelope.Direction, f Frame) map[string]string
+
+	// Version reads of a classified frame what Probe has as "providerVersion",
+	// and nothing else, which is cheaper; "" where the frame does not tell it.
+	// nil leaves it to Probe.
+	Version func(dir envelope.Direction, f Frame) string
 }
 
 // Place names values inside frames.

@@ -2,6 +2,7 @@ package flavors
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ var OpenCode = &Flavor{
 	Ready:       "opencode server listening on %s",
 	VersionArgs: []string{"--version"},
 	Probe:       probeOpenCode,
+	Version:     openCodeVersion,
 	Label:       labelOpenCode,
 	// Plugins load with the first request that needs them, one event each.
 	Noise: []string{"plugin.added", "catalog.updated", "reference.updated", "integration.updated"},
@@ -303,6 +305,14 @@ func openCodeServe(args []string) []string {
 	return append(list, "--hostname=127.0.0.1", "--port=0")
 }
 
+// openCodeVersion takes the version from a session.
+func openCodeVersion(dir envelope.Direction, f Frame) string {
+	if dir != envelope.In || f.Method != "session.create" && f.Method != "session.created" && f.Method != "session.get" {
+		return ""
+	}
+	return cmp.Or(gjson.GetBytes(f.Raw, "event.properties.info.version").Str, gjson.GetBytes(f.Raw, "data.version").Str)
+}
+
 // probeOpenCode takes the version from a session and the model from the
 // message of an assistant.
 func probeOpenCode(dir envelope.Direction, f Frame) map[string]string {
@@ -312,10 +322,8 @@ func probeOpenCode(dir envelope.Direction, f Frame) map[string]string {
 	facts := map[string]string{}
 	switch f.Method {
 	case "session.create", "session.created", "session.get":
-		for _, path := range []string{"data.version", "event.properties.info.version"} {
-			if v := gjson.GetBytes(f.Raw, path).Str; v != "" {
-				facts["providerVersion"] = v
-			}
+		if v := openCodeVersion(dir, f); v != "" {
+			facts["providerVersion"] = v
 		}
 	case "message.updated":
 		info := gjson.GetBytes(f.Raw, "event.properties.info")
