@@ -65,7 +65,7 @@ func (s *hashes) grow() {
 		return
 	}
 	old := s.slots
-	s.slots = make([]uint64, max(256, 2*len(old)))
+	s.slots = make([]uint64, min(max(1024, 4*len(old)), 2*mostSeen))
 	for _, h := range old {
 		if h != 0 {
 			s.put(h)

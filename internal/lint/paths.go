@@ -14,6 +14,11 @@ import (
 // as a name, as in projects/-home-ann-work.
 var home = regexp.MustCompile(`(?:^|file://|[^A-Za-z0-9_./~-])((?:[A-Za-z]:)?[/\\]+Users[/\\]+[^\s/\\<>:*?|"'` + "`" + `,;()\[\]{}]+|/home/[^\s/\\<>:*?|"'` + "`" + `,;()\[\]{}]+)|(?:^|[/"'\s])(-(?:home|Users)-[A-Za-z0-9_]+)`)
 
+// mayBeHome is a cheap look for what home wants.
+func mayBeHome(s string) bool {
+	return strings.Contains(s, "/home/") || strings.Contains(s, "-home-") || strings.Contains(s, "Users")
+}
+
 // checkHomePath reports each directory once, where it first stands.
 func checkHomePath(_ *run, found report) checker {
 	type leak struct {
@@ -27,7 +32,7 @@ func checkHomePath(_ *run, found report) checker {
 	var tape envelope.Tape
 	look := func(line int, ts []stringAt) {
 		for _, t := range ts {
-			if !strings.Contains(t.text, "home") && !strings.Contains(t.text, "Users") {
+			if !mayBeHome(t.text) {
 				continue
 			}
 			for _, m := range home.FindAllStringSubmatch(t.text, -1) {

@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"hash/maphash"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
@@ -73,53 +72,15 @@ func (s *step) quoted() []quoted {
 // eachHash calls fn with the checksums of the frame's short strings, ids among
 // them, as maphash.String has them.
 func (s *step) eachHash(fn func(h uint64)) {
-	for _, q := range s.quoted() {
+	all := s.quoted()
+	for i := range all {
+		q := &all[i]
 		switch n := q.end - q.at; {
 		case n < minHash+2 || n > 130:
 		case q.escaped:
-			fn(maphash.String(seed, envelope.Unquote(s.raw[q.at:q.end])))
+			fn(maphash.Bytes(seed, plainText(s.raw[q.at:q.end])))
 		default:
 			fn(q.hash)
 		}
 	}
-}
-
-// The words of which one must be in a string that may hold a mark or a home
-// directory; escapes may hide either.
-var walkMarks = [][]byte{[]byte("<"), []byte("/home/"), []byte("-home-"), []byte("Users"), []byte(`\u`), []byte(`\/`)}
-
-// mayHold is a cheap look for walkMarks.
-func mayHold(raw []byte) bool {
-	if bytes.IndexByte(raw, '<') >= 0 || bytes.IndexByte(raw, 'U') >= 0 && bytes.Contains(raw, walkMarks[3]) {
-		return true
-	}
-	for i := bytes.IndexByte(raw, '\\'); i >= 0 && i+1 < len(raw); {
-		if raw[i+1] == 'u' || raw[i+1] == '/' {
-			return true
-		}
-		next := bytes.IndexByte(raw[i+2:], '\\')
-		if next < 0 {
-			break
-		}
-		i += 2 + next
-	}
-	for i := 0; ; { // "m" is the rarest letter of "home"
-		next := bytes.IndexByte(raw[i:], 'm')
-		if next < 0 {
-			return false
-		}
-		if i += next; i > 2 && i+2 < len(raw) && raw[i-2] == 'h' && raw[i-1] == 'o' && raw[i+1] == 'e' && (raw[i+2] == '/' || raw[i+2] == '-') {
-			return true
-		}
-		i++
-	}
-}
-
-func holdsMark(quoted []byte) bool {
-	for _, mark := range walkMarks {
-		if bytes.Contains(quoted, mark) {
-			return true
-		}
-	}
-	return false
 }

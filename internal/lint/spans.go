@@ -30,19 +30,32 @@ const (
 	groups
 )
 
-// layouts keeps layouts, which are the dearer the shorter a file is.
-var layouts sync.Map // *flavors.Flavor to *sync.Pool of *layout
+// layouts keeps layouts that no file has, which are the dearer the shorter a
+// file is.
+var layouts struct {
+	sync.Mutex
+	free map[*flavors.Flavor][]*layout
+}
 
 func takeLayout(f *flavors.Flavor) *layout {
-	pool, _ := layouts.LoadOrStore(f, &sync.Pool{New: func() any { return newLayout(f) }})
-	return pool.(*sync.Pool).Get().(*layout)
+	layouts.Lock()
+	defer layouts.Unlock()
+	free := layouts.free[f]
+	if len(free) == 0 {
+		return newLayout(f)
+	}
+	layouts.free[f] = free[:len(free)-1]
+	return free[len(free)-1]
 }
 
 // release lets another file have the layout. The last step's spans are gone.
 func (p *layout) release() {
-	if pool, ok := layouts.Load(p.flavor); ok {
-		pool.(*sync.Pool).Put(p)
+	layouts.Lock()
+	defer layouts.Unlock()
+	if layouts.free == nil {
+		layouts.free = map[*flavors.Flavor][]*layout{}
 	}
+	layouts.free[p.flavor] = append(layouts.free[p.flavor], p)
 }
 
 func newLayout(f *flavors.Flavor) *layout {

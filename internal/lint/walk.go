@@ -1,6 +1,9 @@
 package lint
 
 import (
+	"bytes"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -34,23 +37,70 @@ func (s *step) texts() []stringAt {
 }
 
 // walk appends the strings of a value that may hold a placeholder or a home
-// directory. Most values have none, which one look tells. Paths begin with
-// root.
+// directory, keys among them. Most values have none. Paths begin with root.
 func walk(dst []stringAt, root string, v envelope.Value) []stringAt {
 	raw := v.Bytes()
-	if !mayHold(raw) {
-		return dst
-	}
 	tokens := v.Tape.Tokens[v.Index:v.Tape.Tokens[v.Index].Next]
-	for _, t := range tokens {
-		if t.Kind != envelope.Key && t.Kind != '"' {
-			continue
+	origin := int(tokens[0].At)
+	var room [16]int
+	hits := room[:0] // indexes of tokens
+	for _, next := range [...]func([]byte) int{nextMark, nextEscape, nextUsers, nextHome} {
+		for at := 0; at < len(raw); {
+			i := next(raw[at:])
+			if i < 0 {
+				break
+			}
+			// No token begins within a string: the last one before is it.
+			n := sort.Search(len(tokens), func(n int) bool { return int(tokens[n].At)-origin > at+i }) - 1
+			hits = append(hits, n)
+			at = int(tokens[n].End) - origin
 		}
-		if quoted := v.Tape.Bytes(t); holdsMark(quoted) {
-			dst = append(dst, stringAt{envelope.Unquote(quoted), t.Kind == envelope.Key, root, raw, int(t.At - tokens[0].At)})
-		}
+	}
+	slices.Sort(hits)
+	for _, n := range slices.Compact(hits) {
+		t := tokens[n]
+		dst = append(dst, stringAt{envelope.Unquote(v.Tape.Bytes(t)), t.Kind == envelope.Key, root, raw, int(t.At) - origin})
 	}
 	return dst
+}
+
+// What one of must be in a string that may hold a mark or a home directory;
+// escapes may hide either. Each returns the offset of the next one in b, less
+// than 0 for none; none can stand outside of strings.
+
+func nextMark(b []byte) int { return bytes.IndexByte(b, '<') }
+
+func nextUsers(b []byte) int {
+	if at := bytes.IndexByte(b, 'U'); at >= 0 {
+		if i := bytes.Index(b[at:], []byte("Users")); i >= 0 {
+			return at + i
+		}
+	}
+	return -1
+}
+
+func nextEscape(b []byte) int {
+	for at := 0; ; at += 2 {
+		i := bytes.IndexByte(b[at:], '\\')
+		if i < 0 {
+			return -1
+		}
+		if at += i; b[at+1] == 'u' || b[at+1] == '/' {
+			return at
+		}
+	}
+}
+
+func nextHome(b []byte) int {
+	for at := 0; ; at++ { // by the rarest of its letters
+		i := bytes.IndexByte(b[at:], 'm')
+		if i < 0 {
+			return -1
+		}
+		if at += i; at > 1 && at+1 < len(b) && b[at-2] == 'h' && b[at-1] == 'o' && b[at+1] == 'e' {
+			return at
+		}
+	}
 }
 
 // scanned is a value that is no frame on a tape of its own, in which all

@@ -176,11 +176,11 @@ func (r *Reader) Next() (Entry, error) {
 }
 
 func (r *Reader) expectOutbound(fields []Member) (Entry, error) {
-	e := &ExpectOutbound{Line: r.line}
-	if r.Borrow {
-		r.out = *e
-		e = &r.out
+	e := &r.out
+	if !r.Borrow {
+		e = new(ExpectOutbound)
 	}
+	*e = ExpectOutbound{Line: r.line}
 	var err error
 	for _, f := range fields {
 		switch f.Name {
@@ -208,11 +208,11 @@ func (r *Reader) expectOutbound(fields []Member) (Entry, error) {
 }
 
 func (r *Reader) emitInbound(fields []Member) (Entry, error) {
-	e := &EmitInbound{Line: r.line}
-	if r.Borrow {
-		r.in = *e
-		e = &r.in
+	e := &r.in
+	if !r.Borrow {
+		e = new(EmitInbound)
 	}
+	*e = EmitInbound{Line: r.line}
 	var err error
 	for _, f := range fields {
 		switch f.Name {
@@ -247,11 +247,11 @@ func (r *Reader) emitInbound(fields []Member) (Entry, error) {
 }
 
 func (r *Reader) runtimeExit(fields []Member) (Entry, error) {
-	e := &RuntimeExit{Line: r.line}
-	if r.Borrow {
-		r.exit = *e
-		e = &r.exit
+	e := &r.exit
+	if !r.Borrow {
+		e = new(RuntimeExit)
 	}
+	*e = RuntimeExit{Line: r.line}
 	var err error
 	for _, f := range fields {
 		switch f.Name {

@@ -161,8 +161,14 @@ func hex4(s []byte) rune {
 func AppendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
+	start := 0 // of what stands for itself
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
+		c := s[i]
+		if plain[c] && c != 0xed {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		switch {
 		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
 		case c == '\n':
@@ -180,8 +186,9 @@ func AppendString(dst []byte, s string) []byte {
 		default:
 			dst = append(dst, c)
 		}
+		start = i + 1
 	}
-	return append(dst, '"')
+	return append(append(dst, s[start:]...), '"')
 }
 
 func kindOf(value []byte) string {

@@ -163,26 +163,27 @@ func (w *walk) below(at, top int) int {
 func (w *walk) enter(key []byte, base, top, at int) {
 	dots := bytes.IndexByte(key, '.') >= 0
 	for n := base; n < top; n++ {
-		w.step(w.active[n], key, dots, at)
+		w.step(&w.active[n], key, dots, at)
 	}
-	for _, p := range w.wild {
-		w.step(p, key, dots, at)
+	for n := range w.wild {
+		w.step(&w.wild[n], key, dots, at)
 	}
 	switch {
 	case dots: // a key with full stops takes several segments
 		for _, paths := range w.deep {
-			for _, p := range paths {
-				w.step(p, key, true, at)
+			for n := range paths {
+				w.step(&paths[n], key, true, at)
 			}
 		}
 	case w.keys[keyHash(key)]:
-		for _, p := range w.deep[string(key)] {
-			w.step(p, key, false, at)
+		paths := w.deep[string(key)]
+		for n := range paths {
+			w.step(&paths[n], key, false, at)
 		}
 	}
 }
 
-func (w *walk) step(p pathAt, key []byte, dots bool, at int) {
+func (w *walk) step(p *pathAt, key []byte, dots bool, at int) {
 	n := 1
 	switch {
 	case dots:
