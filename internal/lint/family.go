@@ -142,6 +142,21 @@ func checkEarlyName(c *run, found report) checker {
 	early := map[uint64]*use{} // by the id's checksum
 	var order []*use
 	var said hashes
+	// say notes that something was said, and whether it needs not be again.
+	say := func(h uint64, s *step) bool {
+		if said.n < mostSeen && said.has(h) {
+			return true // who named it before it was said has had that noted
+		}
+		u := early[h]
+		if u != nil && s.dir == envelope.Out {
+			return false // the client waits for it
+		}
+		if u != nil && u.first == 0 {
+			u.first = s.line
+		}
+		said.add(h)
+		return true
+	}
 	return checker{
 		entry: func(s *step) {
 			if s.frame == nil || len(c.flavor.References) == 0 {
@@ -158,18 +173,22 @@ func checkEarlyName(c *run, found report) checker {
 					order = append(order, early[h])
 				}
 			})
-			s.eachHash(func(h uint64) {
-				if said.n < mostSeen && said.has(h) {
-					return // who named it before it was said has had that noted
+			t := s.onTape.Tape.Tokens[s.onTape.Index:]
+			forgets := said.n+int(t[0].Next) >= mostSeen
+			if forgets {
+				s.names.unsaid()
+			}
+			all := s.quoted()
+			for i := range all {
+				q := &all[i]
+				h := s.idHash(q)
+				if h == 0 || say(h, s) {
+					s.names[q.name].said = true
 				}
-				u := early[h]
-				if u != nil && s.dir == envelope.In && u.first == 0 {
-					u.first = s.line
-				}
-				if u == nil || s.dir == envelope.In { // else the client waits for it
-					said.add(h)
-				}
-			})
+			}
+			if forgets {
+				s.names.unsaid()
+			}
 		},
 		end: func() {
 			for _, u := range order {

@@ -43,6 +43,7 @@ type step struct {
 // that one entry after the other uses.
 type scratch struct {
 	own     flavors.Frame
+	names   keyNames   // of the reader's tape
 	quoted  []quoted   // strings
 	strings []stringAt // those of them that may hold a mark or a path
 	marks   []markAt   // in them

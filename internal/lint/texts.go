@@ -3,7 +3,6 @@ package lint
 import (
 	"bytes"
 	"hash/maphash"
-	"math/bits"
 	"net/url"
 	"regexp"
 
@@ -68,7 +67,9 @@ func (x *texts) entry(s *step) {
 		x.flush()
 		return
 	}
-	x.strings(s.line, "frame", s.raw, s.quoted())
+	if s.onTape.Tape != nil {
+		x.strings(s.line, "frame", s.onTape, s.quoted(), &s.names)
+	}
 	x.pieces(s)
 }
 
@@ -76,26 +77,25 @@ func (x *texts) entry(s *step) {
 func (x *texts) value(line int, root string, raw []byte) {
 	in := &x.within[deepest]
 	if v, ok := scanned(&in.tape, raw); ok {
-		in.quoted = quotedIn(in.quoted[:0], v)
-		x.strings(line, root, v.Bytes(), in.quoted)
+		in.quoted = quotedIn(in.quoted[:0], v, nil)
+		x.strings(line, root, v, in.quoted, nil)
 	}
 }
 
 // strings shows those that are met for the first time, with the key they stand
 // under where that may make a difference.
-func (x *texts) strings(line int, root string, raw []byte, all []quoted) {
+func (x *texts) strings(line int, root string, v envelope.Value, all []quoted, names *keyNames) {
+	raw := v.Bytes()
 	for i := range all {
 		q := &all[i]
 		if q.end-q.at < minText+2 {
 			continue
 		}
-		h := q.hash
-		if q.under >= 0 {
-			if k := &all[q.under]; secretKeyBytes(raw[k.at:k.end]) {
-				h ^= bits.RotateLeft64(k.hash, 23)
-			}
+		isNew := x.seen.add(q.hash ^ q.context)
+		if q.name != 0 {
+			names[q.name].seen = true
 		}
-		if !x.seen.add(h) {
+		if !isNew {
 			continue
 		}
 		x.one = text{line: line, body: raw[q.at+1 : q.end-1], root: root, raw: raw, at: int(q.at)}
@@ -103,8 +103,8 @@ func (x *texts) strings(line int, root string, raw []byte, all []quoted) {
 			x.plain = envelope.AppendUnquoted(x.plain[:0], raw[q.at:q.end])
 			x.one.body = x.plain
 		}
-		if q.under >= 0 {
-			x.one.key = plainText(raw[all[q.under].at:all[q.under].end])
+		if q.under > 0 {
+			x.one.key = plainText(v.Tape.Bytes(v.Tape.Tokens[q.under]))
 		}
 		x.unwrap(&x.one, deepest)
 	}
@@ -167,14 +167,13 @@ func (x *texts) nested(t *text, depth int, b []byte) bool {
 	if !ok {
 		return false
 	}
-	in.quoted = quotedIn(in.quoted[:0], v)
+	in.quoted = quotedIn(in.quoted[:0], v, nil)
 	for _, q := range in.quoted {
 		var key []byte
-		if q.under >= 0 {
-			k := in.quoted[q.under]
-			key = plainText(b[k.at:k.end])
+		if q.under > 0 {
+			key = plainText(v.Tape.Bytes(v.Tape.Tokens[q.under]))
 		}
-		x.deeper(t, depth, "json", key, plainText(b[q.at:q.end]))
+		x.deeper(t, depth, "json", key, plainText(v.Bytes()[q.at:q.end]))
 	}
 	return true
 }

@@ -16,6 +16,7 @@ type Tape struct {
 	Text   []byte  // what was scanned
 	Tokens []Token // in the order of the text; brackets that close have none
 	open   []int32 // while scanning, the arrays and objects that are open
+	names  names
 }
 
 // Token is a key or a value, Text[At:End], with its quotes or brackets.
@@ -26,7 +27,14 @@ type Token struct {
 	Next    int32
 	Kind    byte // Key, or the first byte of the value: one of {["-0123456789tfn
 	Escaped bool // a string or key with a backslash in it
+	// Name is a number below MostNames of a key: equal keys of one tape have
+	// the same as long as the tape lives. 0 is a key without one, which a tape
+	// has no room for, or which is long or escaped.
+	Name uint16
 }
+
+// MostNames is above every number of a key.
+const MostNames = 1 << 10
 
 // Key is the kind of an object's keys.
 const Key = ':'
@@ -69,14 +77,14 @@ func (t *Tape) Scan(b []byte) bool {
 		return false
 	}
 	var end int
-	t.Tokens, t.open, end = scanValue(b, t.Tokens[:0], t.open[:0])
+	t.Tokens, t.open, end = scanValue(b, t.Tokens[:0], t.open[:0], &t.names)
 	return end >= 0 && afterSpace(b, end) == len(b)
 }
 
 // scanValue scans the first value and returns the index after it, less than 0
 // where it is none. As validEnd it has a stack of its own: the indexes of the
 // tokens that are open.
-func scanValue(b []byte, tokens []Token, open []int32) ([]Token, []int32, int) {
+func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, []int32, int) {
 	i := 0
 	inObject := false // the innermost of what is open
 	for {
@@ -91,7 +99,11 @@ func scanValue(b []byte, tokens []Token, open []int32) ([]Token, []int32, int) {
 			if end < 0 {
 				return tokens, open, -1
 			}
-			tokens = append(tokens, Token{int32(i), int32(end), int32(len(tokens) + 1), Key, escaped})
+			name := uint16(0)
+			if !escaped {
+				name = names.of(b, i+1, end-1)
+			}
+			tokens = append(tokens, Token{int32(i), int32(end), int32(len(tokens) + 1), Key, escaped, name})
 			if i = end; i < len(b) && b[i] <= ' ' {
 				i = afterSpace(b, i)
 			}
@@ -139,7 +151,7 @@ func scanValue(b []byte, tokens []Token, open []int32) ([]Token, []int32, int) {
 		if !ok {
 			return tokens, open, -1
 		}
-		tokens = append(tokens, Token{int32(start), int32(i), int32(len(tokens) + 1), c, escaped})
+		tokens = append(tokens, Token{int32(start), int32(i), int32(len(tokens) + 1), c, escaped, 0})
 		// After a value: close what ends here, until a comma asks for more.
 		for {
 			if len(open) == 0 {

@@ -34,25 +34,35 @@ func FuzzTape(f *testing.F) {
 		}
 	}
 	var tape Tape // one for all: nothing of the text before may be left
+	numbered := map[uint16]string{}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if got, want := tape.Scan(b), json.Valid(b); got != want {
 			t.Fatalf("Scan(%q) = %v, encoding/json says %v", b, got, want)
 		} else if !got {
 			return
 		}
-		if got, want := onTape(t, &tape), decoded(t, b); !slices.Equal(got, want) {
+		if got, want := onTape(t, &tape, numbered), decoded(t, b); !slices.Equal(got, want) {
 			t.Fatalf("%q\ntape          %q\nencoding/json %q", b, got, want)
 		}
 	})
 }
 
 // onTape lists what is on a tape: keys and strings decoded, numbers and words
-// as they stand, brackets with how much is in them.
-func onTape(t *testing.T, tape *Tape) (list []string) {
+// as they stand, brackets with how much is in them. numbered gets the keys.
+func onTape(t *testing.T, tape *Tape, numbered map[uint16]string) (list []string) {
 	for i, k := range tape.Tokens {
 		raw := tape.Bytes(k)
 		switch k.Kind {
 		case Key, '"':
+			if k.Name != 0 {
+				if k.Kind != Key || k.Name >= MostNames {
+					t.Fatalf("token %s: has number %d", raw, k.Name)
+				}
+				if known, ok := numbered[k.Name]; ok && known != string(raw) {
+					t.Fatalf("keys %s and %s have the same number", known, raw)
+				}
+				numbered[k.Name] = string(raw)
+			}
 			if k.Escaped != bytes.Contains(raw, []byte{'\\'}) {
 				t.Fatalf("token %s: escaped is %v", raw, k.Escaped)
 			}

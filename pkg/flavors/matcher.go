@@ -60,6 +60,12 @@ func (m *Matcher) find(dir envelope.Direction, method string, v envelope.Value, 
 		return nil
 	}
 	w := &m.walk
+	if w.tape != v.Tape { // whose keys have other numbers
+		w.tape = v.Tape
+		for _, p := range m.known {
+			clear(p.idle[:])
+		}
+	}
 	w.program, w.text, w.tokens, w.origin, w.found = p, v.Tape.Text, v.Tape.Tokens, origin, w.found[:0]
 	w.active = append(w.active[:0], p.top...)
 	w.value(v.Index, 0)
@@ -68,11 +74,12 @@ func (m *Matcher) find(dir envelope.Direction, method string, v envelope.Value, 
 
 // program is what a walk looks for in the frames of one method.
 type program struct {
-	top      []pathAt            // paths from the frame's top
-	deep     map[string][]pathAt // paths from any depth, by their first segment
-	wild     []pathAt            // those that begin with "*" or an index
-	keys     [256]bool           // of a hash, whether a key of deep may have it
-	anywhere bool                // there is something in deep or wild
+	top      []pathAt                        // paths from the frame's top
+	deep     map[string][]pathAt             // paths from any depth, by their first segment
+	wild     []pathAt                        // those that begin with "*" or an index
+	keys     [256]bool                       // of a hash, whether a key of deep may have it
+	anywhere bool                            // there is something in deep or wild
+	idle     [envelope.MostNames / 64]uint64 // numbers of keys that nothing begins with anywhere
 }
 
 // pathAt is the rest of a place's path.
@@ -114,6 +121,7 @@ func keyHash(key []byte) byte {
 // walk is one walk over a frame.
 type walk struct {
 	*program
+	tape   *envelope.Tape
 	text   []byte
 	tokens []envelope.Token
 	origin int // of the offsets that are found
@@ -134,14 +142,16 @@ func (w *walk) value(at, base int) {
 	case '{':
 		for i := at + 1; i < end; {
 			key := &w.tokens[i]
-			w.enter(w.text[key.At+1:key.End-1], base, top, i+1)
+			if n := key.Name; base < top || n == 0 || w.idle[n/64]&(1<<(n%64)) == 0 {
+				w.enter(w.text[key.At+1:key.End-1], n, base, top, i+1)
+			}
 			i = w.below(i+1, top)
 		}
 	case '[':
 		var room [20]byte
 		for i, k := at+1, int64(0); i < end; k++ {
 			if base < top || len(w.wild) > 0 {
-				w.enter(strconv.AppendInt(room[:0], k, 10), base, top, i)
+				w.enter(strconv.AppendInt(room[:0], k, 10), 0, base, top, i)
 			}
 			i = w.below(i, top)
 		}
@@ -159,8 +169,8 @@ func (w *walk) below(at, top int) int {
 }
 
 // enter pushes what of the paths goes on below a key, and notes those that end
-// at its value, a token.
-func (w *walk) enter(key []byte, base, top, at int) {
+// at its value, a token. name is the key's number.
+func (w *walk) enter(key []byte, name uint16, base, top, at int) {
 	dots := bytes.IndexByte(key, '.') >= 0
 	for n := base; n < top; n++ {
 		w.step(&w.active[n], key, dots, at)
@@ -180,6 +190,8 @@ func (w *walk) enter(key []byte, base, top, at int) {
 		for n := range paths {
 			w.step(&paths[n], key, false, at)
 		}
+	case name != 0 && len(w.wild) == 0:
+		w.idle[name/64] |= 1 << (name % 64)
 	}
 }
 
