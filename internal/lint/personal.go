@@ -23,7 +23,7 @@ var (
 func checkEmail(_ *run, found report) checker {
 	told := map[string]bool{}
 	return checker{text: func(t *text) {
-		if bytes.IndexByte(t.body, '@') < 0 {
+		if !mayBeMail(t.body) {
 			return
 		}
 		for _, at := range email.FindAllIndex(t.body, -1) {
@@ -35,6 +35,36 @@ func checkEmail(_ *run, found report) checker {
 			found(t.line, t.path(), "redact it", "e-mail address %s", m)
 		}
 	}}
+}
+
+// mayBeMail is a cheap look for what email wants: something before an "@", and
+// a name with a full stop after it.
+func mayBeMail(body []byte) bool {
+	for {
+		at := bytes.IndexByte(body, '@')
+		if at < 0 {
+			return false
+		}
+		rest := body[at+1:]
+		if at > 0 && mailByte(body[at-1]) && len(rest) > 0 && hostByte(rest[0]) {
+			n := 1
+			for n < len(rest) && hostByte(rest[n]) {
+				n++
+			}
+			if n < len(rest) && rest[n] == '.' {
+				return true
+			}
+		}
+		body = rest
+	}
+}
+
+func hostByte(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-'
+}
+
+func mailByte(c byte) bool {
+	return hostByte(c) || c == '.' || c == '_' || c == '%' || c == '+'
 }
 
 func checkHost(_ *run, found report) checker {

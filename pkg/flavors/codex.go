@@ -1,6 +1,7 @@
 package flavors
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -122,6 +123,9 @@ func refuseRPC(request Frame, message string) []byte {
 func codexVersion(dir envelope.Direction, f Frame) string {
 	if dir != envelope.In || f.Kind != Response {
 		return ""
+	}
+	if !bytes.Contains(f.Raw, []byte("userAgent")) && !bytes.Contains(f.Raw, []byte(`\u`)) {
+		return "" // most answers, which are long
 	}
 	_, rest, _ := strings.Cut(gjson.GetBytes(f.Raw, "result.userAgent").Str, "/")
 	version, _, _ := strings.Cut(rest, " ")

@@ -202,6 +202,9 @@ func eventType(event json.RawMessage) (string, error) {
 	if len(event) == 0 || event[0] != '{' {
 		return "", errors.New("event is no object")
 	}
+	if v := valueAt(event, "type"); len(v) > 2 && v[0] == '"' && bytes.IndexByte(v, '\\') < 0 {
+		return string(v[1 : len(v)-1]), nil
+	}
 	for _, path := range []string{"type", "payload.type"} {
 		if v := gjson.GetBytes(event, path); v.Type == gjson.String && v.Str != "" {
 			return v.Str, nil

@@ -1,6 +1,8 @@
 package flavors
 
 import (
+	"bytes"
+	"errors"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -46,10 +48,43 @@ func (s Stream) Fits(f Frame) bool {
 
 // Name tells the frame's text apart from others of the stream.
 func (s Stream) Name(f Frame) string {
-	var name strings.Builder
+	var room [128]byte
+	name := room[:0]
 	for _, path := range s.Key {
-		name.WriteString(gjson.GetBytes(f.Raw, path).Raw)
-		name.WriteByte(0)
+		if raw := valueAt(f.Raw, path); raw != nil {
+			name = append(name, raw...)
+		} else {
+			name = append(name, gjson.GetBytes(f.Raw, path).Raw...)
+		}
+		name = append(name, 0)
 	}
-	return name.String()
+	return string(name)
 }
+
+// valueAt is gjson's Get of a path of plain keys, where it is easy: nil where
+// there is no such value, or keys are escaped.
+func valueAt(raw []byte, path string) []byte {
+	for more := true; more; {
+		var key string
+		key, path, more = strings.Cut(path, ".")
+		if len(raw) == 0 || raw[0] != '{' {
+			return nil
+		}
+		var at []byte
+		_ = envelope.EachMember(raw, func(k, value []byte) error {
+			switch {
+			case string(k[1:len(k)-1]) == key:
+				at = value
+				return errFound
+			case bytes.IndexByte(k, '\\') >= 0:
+				return errFound
+			}
+			return nil
+		})
+		raw = at
+	}
+	return raw
+}
+
+// errFound ends a search.
+var errFound = errors.New("found")
