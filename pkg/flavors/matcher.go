@@ -3,7 +3,6 @@ package flavors
 import (
 	"bytes"
 	"strconv"
-	"strings"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
@@ -56,9 +55,6 @@ func (m *Matcher) find(dir envelope.Direction, method string, v envelope.Value, 
 		p = compilePlaces(m.places, dir, method)
 		m.known[key] = p
 	}
-	if len(p.deep)+len(p.wild)+len(p.top) == 0 {
-		return nil
-	}
 	w := &m.walk
 	if w.tape != v.Tape { // whose keys have other numbers
 		w.tape = v.Tape
@@ -67,55 +63,12 @@ func (m *Matcher) find(dir envelope.Direction, method string, v envelope.Value, 
 		}
 	}
 	w.program, w.text, w.tokens, w.origin, w.found = p, v.Tape.Text, v.Tape.Tokens, origin, w.found[:0]
-	w.active = append(w.active[:0], p.top...)
+	w.active = w.active[:0]
+	if p.top.goesOn() {
+		w.active = append(w.active, &p.top)
+	}
 	w.value(v.Index, 0)
 	return w.found
-}
-
-// program is what a walk looks for in the frames of one method.
-type program struct {
-	top      []pathAt                        // paths from the frame's top
-	deep     map[string][]pathAt             // paths from any depth, by their first segment
-	wild     []pathAt                        // those that begin with "*" or an index
-	keys     [256]bool                       // of a hash, whether a key of deep may have it
-	anywhere bool                            // there is something in deep or wild
-	idle     [envelope.MostNames / 64]uint64 // numbers of keys that nothing begins with anywhere
-}
-
-// pathAt is the rest of a place's path.
-type pathAt struct {
-	place int
-	rest  []string
-}
-
-func compilePlaces(places []Place, dir envelope.Direction, method string) *program {
-	p := &program{deep: map[string][]pathAt{}}
-	for i, place := range places {
-		if !place.Applies(dir, method) {
-			continue
-		}
-		rest, deep := strings.CutPrefix(place.Path, "**.")
-		at := pathAt{i, strings.Split(rest, ".")}
-		_, err := strconv.Atoi(at.rest[0])
-		switch {
-		case !deep:
-			p.top = append(p.top, at)
-		case at.rest[0] == "*" || err == nil:
-			p.wild = append(p.wild, at)
-		default:
-			p.deep[at.rest[0]] = append(p.deep[at.rest[0]], at)
-			p.keys[keyHash([]byte(at.rest[0]))] = true
-		}
-	}
-	p.anywhere = len(p.deep)+len(p.wild) > 0
-	return p
-}
-
-func keyHash(key []byte) byte {
-	if len(key) == 0 {
-		return 0
-	}
-	return key[0]*7 + key[len(key)-1]*3 + byte(len(key))
 }
 
 // walk is one walk over a frame.
@@ -126,10 +79,10 @@ type walk struct {
 	tokens []envelope.Token
 	origin int // of the offsets that are found
 	found  []Span
-	active []pathAt // a stack: paths that go on below the value that is walked
+	active []*node // a stack: what goes on below the value that is walked
 }
 
-// value walks below the value of a token, for which the paths from the given
+// value walks below the value of a token, for which the nodes from the given
 // height of the stack on are active.
 func (w *walk) value(at, base int) {
 	top := len(w.active)
@@ -150,7 +103,7 @@ func (w *walk) value(at, base int) {
 	case '[':
 		var room [20]byte
 		for i, k := at+1, int64(0); i < end; k++ {
-			if base < top || len(w.wild) > 0 {
+			if base < top || w.wild.goesOn() {
 				w.enter(strconv.AppendInt(room[:0], k, 10), 0, base, top, i)
 			}
 			i = w.below(i, top)
@@ -173,42 +126,41 @@ func (w *walk) below(at, top int) int {
 func (w *walk) enter(key []byte, name uint16, base, top, at int) {
 	dots := bytes.IndexByte(key, '.') >= 0
 	for n := base; n < top; n++ {
-		w.step(&w.active[n], key, dots, at)
+		w.step(w.active[n], key, dots, at)
 	}
-	for n := range w.wild {
-		w.step(&w.wild[n], key, dots, at)
+	if w.wild.goesOn() {
+		w.step(&w.wild, key, dots, at)
 	}
 	switch {
-	case dots: // a key with full stops takes several segments
-		for _, paths := range w.deep {
-			for n := range paths {
-				w.step(&paths[n], key, true, at)
-			}
-		}
+	case dots:
+		w.visit(w.deep.dotted(string(key)), at)
 	case w.keys[keyHash(key)]:
-		paths := w.deep[string(key)]
-		for n := range paths {
-			w.step(&paths[n], key, false, at)
-		}
-	case name != 0 && len(w.wild) == 0:
+		w.visit(w.deep.below(key), at)
+	case name != 0 && !w.wild.goesOn():
 		w.idle[name/64] |= 1 << (name % 64)
 	}
 }
 
-func (w *walk) step(p *pathAt, key []byte, dots bool, at int) {
-	n := 1
-	switch {
-	case dots:
-		if n = fitting(p.rest, string(key)); n == 0 {
-			return
-		}
-	case p.rest[0] != "*" && p.rest[0] != string(key):
+func (w *walk) step(n *node, key []byte, dots bool, at int) {
+	w.visit(n.any, at)
+	if dots {
+		w.visit(n.dotted(string(key)), at)
+	} else {
+		w.visit(n.below(key), at)
+	}
+}
+
+// visit notes the places that end at a node, which may be nil, and keeps what
+// goes on below it.
+func (w *walk) visit(n *node, at int) {
+	if n == nil {
 		return
 	}
-	if n == len(p.rest) {
+	for _, place := range n.places {
 		t := &w.tokens[at]
-		w.found = append(w.found, Span{p.place, int(t.At) - w.origin, int(t.End) - w.origin})
-		return
+		w.found = append(w.found, Span{place, int(t.At) - w.origin, int(t.End) - w.origin})
 	}
-	w.active = append(w.active, pathAt{p.place, p.rest[n:]})
+	if n.goesOn() {
+		w.active = append(w.active, n)
+	}
 }
