@@ -2,19 +2,22 @@ package lint
 
 import "bytes"
 
-// hostWords are what a text must hold for one of the expressions about hosts to
-// match, by the character they begin with or, for addresses, end in.
+// Words that a text must hold for one of the expressions about hosts to match.
 var (
 	hostEnds = []string{".local", ".lan", ".internal", ".corp", ".intranet", ".home.arpa"} // privateHost
 	ipHeads  = []string{"10.", "192.168.", "172."}                                         // privateIP
 	macKinds = []string{"-macbook", "-mbp", "-imac", "-mac", "-laptop", "-desktop", "-thinkpad", "-pc"}
 )
 
-// hostWords says which kinds of words, letters of either case, are in the text.
+// hostWords is a cheap look which of the expressions about hosts may match:
+// their words, letters of either case, with what must stand beside them.
 func hostWords(body []byte) (host, ip, mac bool) {
 	for i := bytes.IndexByte(body, '.'); i >= 0; {
-		host = host || beginsWith(body[i:], hostEnds)
-		ip = ip || endsWith(body[:i+1], ipHeads)
+		if i > 0 && i+2 < len(body) {
+			before, after := body[i-1], body[i+1]
+			ip = ip || after >= '0' && after <= '9' && before >= '0' && before <= '9' && endsInIP(body[:i+1])
+			host = host || (hostByte(before) || before >= 0x80) && endsHost(body[i:])
+		}
 		next := bytes.IndexByte(body[i+1:], '.')
 		if next < 0 {
 			break
@@ -22,7 +25,9 @@ func hostWords(body []byte) (host, ip, mac bool) {
 		i += 1 + next
 	}
 	for i := bytes.IndexByte(body, '-'); i >= 0 && !mac; {
-		mac = beginsWith(body[i:], macKinds)
+		for _, w := range macKinds {
+			mac = mac || hasWord(body[i:], w)
+		}
 		next := bytes.IndexByte(body[i+1:], '-')
 		if next < 0 {
 			break
@@ -32,36 +37,52 @@ func hostWords(body []byte) (host, ip, mac bool) {
 	return host, ip, mac
 }
 
-// beginsWith looks for words in lower case, whose first character the text has.
-func beginsWith(b []byte, words []string) bool {
-	if len(b) < 2 {
-		return false
-	}
-	second := b[1] | 0x20
-next:
-	for _, w := range words {
-		if w[1] != second || len(b) < len(w) {
+// endsHost says whether the text begins with the end of a host's name.
+func endsHost(b []byte) bool {
+	for _, w := range hostEnds {
+		if !hasWord(b, w) {
 			continue
 		}
-		for i := 1; i < len(w); i++ {
-			c := b[i]
-			if c >= 'A' && c <= 'Z' {
-				c |= 0x20
-			}
-			if c != w[i] {
-				continue next
-			}
+		if len(b) == len(w) {
+			return true
 		}
-		return true
-	}
-	return false
-}
-
-func endsWith(b []byte, words []string) bool {
-	for _, w := range words {
-		if len(b) >= len(w) && string(b[len(b)-len(w):]) == w {
+		switch c := b[len(w)]; {
+		case hostByte(c), c == '_', c == '.', c == '/', c == '(':
+		default:
 			return true
 		}
 	}
 	return false
+}
+
+// endsInIP says whether the text ends in the beginning of a private address.
+func endsInIP(b []byte) bool {
+	for _, w := range ipHeads {
+		if before, ok := bytes.CutSuffix(b, []byte(w)); ok {
+			if len(before) == 0 {
+				return true
+			}
+			c := before[len(before)-1]
+			return c != '.' && (c < '0' || c > '9')
+		}
+	}
+	return false
+}
+
+// hasWord says whether the text begins with a word in lower case, whose first
+// byte the caller has seen.
+func hasWord(b []byte, w string) bool {
+	if len(b) < len(w) || b[1]|0x20 != w[1] {
+		return false
+	}
+	for i := 1; i < len(w); i++ {
+		c := b[i]
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != w[i] {
+			return false
+		}
+	}
+	return true
 }

@@ -215,7 +215,7 @@ func (t *conversation) explain(s *step) {
 			r.explained = r.explained || r.line < s.line
 		}
 	}
-	if s.frame.Kind != flavors.Notification || !bytes.Contains(s.raw, []byte(`"requestId"`)) {
+	if s.frame.Kind != flavors.Notification || !holdsRequestID(s.raw) {
 		return
 	}
 	var names struct {
@@ -228,6 +228,21 @@ func (t *conversation) explain(s *step) {
 	}
 	for _, r := range t.open {
 		r.explained = r.explained || sameID(r.frame.ID, names.Params.RequestID)
+	}
+}
+
+// holdsRequestID looks for "requestId" by the rarest of its letters.
+func holdsRequestID(b []byte) bool {
+	const word, at = `"requestId"`, len(`"request`)
+	for {
+		i := bytes.IndexByte(b, word[at])
+		if i < 0 {
+			return false
+		}
+		if i >= at && i+len(word)-at <= len(b) && string(b[i-at:i-at+len(word)]) == word {
+			return true
+		}
+		b = b[i+1:]
 	}
 }
 

@@ -115,9 +115,18 @@ func classifyACP(dir envelope.Direction, s source) (Frame, error) {
 // logicalKind says what a logical frame is, and whether it has the members of
 // one.
 func (m *rpc) logicalKind(dir envelope.Direction) (Kind, error) {
-	var kind string
-	if len(m.version) > 0 && m.version[0] == '"' {
-		kind = envelope.Unquote(m.version)
+	kind := ""
+	switch string(m.version) {
+	case `"request"`:
+		kind = "request"
+	case `"notification"`:
+		kind = "notification"
+	case `"response"`:
+		kind = "response"
+	default:
+		if len(m.version) > 0 && m.version[0] == '"' {
+			kind = envelope.Unquote(m.version) // it may be escaped
+		}
 	}
 	answered := m.result != nil || m.fault != nil
 	switch kind {

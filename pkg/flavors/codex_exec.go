@@ -33,6 +33,7 @@ var CodexExec = &Flavor{
 	VersionArgs: []string{"--version"},
 	VersionLine: "codex-cli %s",
 	Probe:       probeExec,
+	Version:     noVersion,
 	Volatile:    []Place{{envelope.In, "thread.started", "thread_id"}},
 }
 
@@ -124,6 +125,9 @@ func (c *execCodec) Encode(dst []byte, dir envelope.Direction, f Frame, _ json.R
 	}
 	return append(append(dst, f.Raw...), '\n'), nil
 }
+
+// noVersion is for protocols whose frames do not tell it.
+func noVersion(envelope.Direction, Frame) string { return "" }
 
 // probeExec takes the model from the arguments.
 func probeExec(_ envelope.Direction, f Frame) map[string]string {

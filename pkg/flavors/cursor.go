@@ -33,6 +33,7 @@ var Cursor = &Flavor{
 	NewCodec:  func(l Launch) Codec { return &cursorCodec{launch: l} },
 	Label:     labelCursor,
 	Probe:     probeCursor,
+	Version:   noVersion, // only bridge.ready tells it, which is no frame
 	Chosen: []Place{
 		{envelope.Out, "agent.open", "options.agentId"},
 		{envelope.Out, "agent.open", "options.idempotencyKey"},
