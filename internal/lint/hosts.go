@@ -9,6 +9,9 @@ var (
 	macKinds = []string{"-macbook", "-mbp", "-imac", "-mac", "-laptop", "-desktop", "-thinkpad", "-pc"}
 )
 
+// macSecond are the second letters of macKinds.
+var macSecond = [256]bool{'m': true, 'i': true, 'l': true, 'd': true, 't': true, 'p': true}
+
 // hostWords is a cheap look which of the expressions about hosts may match:
 // their words, letters of either case, with what must stand beside them.
 func hostWords(body []byte) (host, ip, mac bool) {
@@ -25,8 +28,10 @@ func hostWords(body []byte) (host, ip, mac bool) {
 		i += 1 + next
 	}
 	for i := bytes.IndexByte(body, '-'); i >= 0 && !mac; {
-		for _, w := range macKinds {
-			mac = mac || hasWord(body[i:], w)
+		if i+1 < len(body) && macSecond[body[i+1]|0x20] {
+			for _, w := range macKinds {
+				mac = mac || hasWord(body[i:], w)
+			}
 		}
 		next := bytes.IndexByte(body[i+1:], '-')
 		if next < 0 {

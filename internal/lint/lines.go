@@ -1,8 +1,6 @@
 package lint
 
 import (
-	"bytes"
-
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
@@ -54,26 +52,19 @@ func checkCanonical(c *run, found report) checker {
 		}
 		expect = upto + 1
 	}
-	var buf []byte
-	look := func(line int, canonical []byte) {
-		blank(line)
-		if !bytes.Equal(c.lines.Line(), bytes.TrimSuffix(canonical, []byte{'\n'})) {
-			add(line)
-		}
-	}
 	return checker{
 		syntax: func(e *envelope.SyntaxError) { blank(e.Line) }, // which is told as such
 		header: func(h *envelope.Header) {
-			buf = envelope.AppendHeader(buf[:0], h)
-			look(h.Line, buf)
+			blank(h.Line)
+			if string(c.lines.Line())+"\n" != string(envelope.AppendHeader(nil, h)) {
+				add(h.Line)
+			}
 		},
 		entry: func(s *step) {
-			line, err := envelope.AppendEntry(buf[:0], s.entry)
-			if err != nil {
-				return // unreachable unless an entry type is added
+			blank(s.line)
+			if !envelope.IsCanonical(c.lines.Line(), s.entry) {
+				add(s.line)
 			}
-			buf = line
-			look(s.line, buf)
 		},
 		end: func() {
 			blank(c.lines.Lines() + 1)

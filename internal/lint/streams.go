@@ -29,7 +29,7 @@ func (x *texts) pieces(s *step) {
 	}
 	s.eachStream(func(p *flavors.Stream, from, to int) {
 		if s.raw[from] == '"' {
-			id := maphash.String(seed, p.Path) ^ maphash.String(seed, "\x00"+p.Name(*s.frame))
+			id := maphash.String(seed, p.Path) ^ maphash.String(seed, "\x00"+p.NameOnTape(*s.frame, s.onTape))
 			x.piece(id, s.line, p.Path, s.raw[from:to])
 		}
 	})

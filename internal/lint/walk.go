@@ -43,18 +43,32 @@ func walk(dst []stringAt, root string, v envelope.Value) []stringAt {
 	tokens := v.Tape.Tokens[v.Index:v.Tape.Tokens[v.Index].Next]
 	origin := int(tokens[0].At)
 	var room [16]int
-	hits := room[:0] // indexes of tokens
-	for _, next := range [...]func([]byte) int{nextMark, nextEscape, nextUsers, nextHome} {
-		for at := 0; at < len(raw); {
-			i := next(raw[at:])
-			if i < 0 {
-				break
-			}
+	hits := room[:0]                             // indexes of tokens
+	look := func(next func([]byte) int, i int) { // i is the first that next finds, less than 0 for none
+		for i >= 0 {
 			// No token begins within a string: the last one before is it.
-			n := sort.Search(len(tokens), func(n int) bool { return int(tokens[n].At)-origin > at+i }) - 1
+			n := sort.Search(len(tokens), func(n int) bool { return int(tokens[n].At)-origin > i }) - 1
 			hits = append(hits, n)
-			at = int(tokens[n].End) - origin
+			at := int(tokens[n].End) - origin
+			if i = next(raw[at:]); i >= 0 {
+				i += at
+			}
 		}
+	}
+	if i := nextMark(raw); i >= 0 {
+		look(nextMark, i)
+	}
+	if i := nextEscape(raw); i >= 0 {
+		look(nextEscape, i)
+	}
+	if i := nextUsers(raw); i >= 0 {
+		look(nextUsers, i)
+	}
+	if i := nextHome(raw); i >= 0 {
+		look(nextHome, i)
+	}
+	if len(hits) == 0 {
+		return dst
 	}
 	slices.Sort(hits)
 	for _, n := range slices.Compact(hits) {
@@ -97,7 +111,7 @@ func nextHome(b []byte) int {
 		if i < 0 {
 			return -1
 		}
-		if at += i; at > 1 && at+1 < len(b) && b[at-2] == 'h' && b[at-1] == 'o' && b[at+1] == 'e' {
+		if at += i; at > 2 && at+2 < len(b) && b[at+1] == 'e' && b[at-1] == 'o' && b[at-2] == 'h' && (b[at+2] == '/' || b[at+2] == '-') {
 			return at
 		}
 	}

@@ -294,7 +294,7 @@ func (r *Reader) readLine() ([]byte, error) {
 			line = line[:n-1]
 		}
 		r.text = line
-		if len(bytes.TrimLeft(line, " \t\r")) > 0 {
+		if len(line) > 0 && line[0] > ' ' || len(bytes.TrimLeft(line, " \t\r")) > 0 {
 			return line, nil
 		}
 	}

@@ -48,10 +48,20 @@ func (s Stream) Fits(f Frame) bool {
 
 // Name tells the frame's text apart from others of the stream.
 func (s Stream) Name(f Frame) string {
+	var name strings.Builder
+	for _, path := range s.Key {
+		name.WriteString(gjson.GetBytes(f.Raw, path).Raw)
+		name.WriteByte(0)
+	}
+	return name.String()
+}
+
+// NameOnTape is Name of a frame that was scanned.
+func (s Stream) NameOnTape(f Frame, v envelope.Value) string {
 	var room [128]byte
 	name := room[:0]
 	for _, path := range s.Key {
-		if raw := valueAt(f.Raw, path); raw != nil {
+		if raw := tokenAt(v, path); raw != nil {
 			name = append(name, raw...)
 		} else {
 			name = append(name, gjson.GetBytes(f.Raw, path).Raw...)
@@ -59,6 +69,33 @@ func (s Stream) Name(f Frame) string {
 		name = append(name, 0)
 	}
 	return string(name)
+}
+
+// tokenAt is valueAt of what was scanned.
+func tokenAt(v envelope.Value, path string) []byte {
+	tokens, at := v.Tape.Tokens, v.Index
+	for more := true; more; {
+		var key string
+		key, path, more = strings.Cut(path, ".")
+		end, next := int(tokens[at].Next), 0
+		if tokens[at].Kind != '{' {
+			return nil
+		}
+		for i := at + 1; i < end && next == 0; i = int(tokens[i+1].Next) {
+			k := v.Tape.Bytes(tokens[i])
+			if tokens[i].Escaped {
+				return nil
+			}
+			if string(k[1:len(k)-1]) == key {
+				next = i + 1
+			}
+		}
+		if next == 0 {
+			return nil
+		}
+		at = next
+	}
+	return v.Tape.Bytes(tokens[at])
 }
 
 // valueAt is gjson's Get of a path of plain keys, where it is easy: nil where
