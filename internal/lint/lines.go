@@ -62,7 +62,7 @@ func checkCanonical(c *run, found report) checker {
 		},
 		entry: func(s *step) {
 			blank(s.line)
-			if !envelope.IsCanonical(c.lines.Line(), s.entry) {
+			if !c.lines.Canonical(s.entry) {
 				add(s.line)
 			}
 		},

@@ -30,9 +30,11 @@ type Reader struct {
 	crlf   int
 	open   bool // the line last read was not terminated
 	header bool
-	text   []byte            // the line last read, as line ends are cut off
-	fields []Member          // of the line being read
-	labels map[string]string // labels met, so that a label is one string
+	text   []byte // the line last read, as line ends are cut off
+
+	scratch []byte            // of Canonical
+	fields  []Member          // of the line being read
+	labels  map[string]string // labels met, so that a label is one string
 
 	// Where Borrow is set:
 	tape  Tape
@@ -90,6 +92,24 @@ func (r *Reader) Terminated() bool { return !r.open }
 // Line returns the line last read, without its end, valid until the next is
 // read.
 func (r *Reader) Line() []byte { return r.text }
+
+// Canonical says whether the line last read, which became the entry, is what a
+// Writer makes of that. The frame of a borrowed entry costs nothing to compare.
+func (r *Reader) Canonical(e Entry) bool {
+	line, frame := r.text, []byte(nil)
+	var err error
+	if r.scratch, frame, err = appendHead(r.scratch[:0], e); err != nil {
+		return false // unreachable unless an Entry is added
+	}
+	for _, part := range [...][]byte{r.scratch, frame} {
+		if !bytes.HasPrefix(line, part) {
+			return false
+		}
+		line = line[len(part):]
+	}
+	r.scratch = appendTail(r.scratch[:0], e)
+	return bytes.Equal(line, r.scratch[:len(r.scratch)-1]) // without the LF
+}
 
 // Tape returns the tokens of the entry last read and the index of its frame
 // among them, -1 where it has none. It is filled where Borrow is set.

@@ -104,11 +104,11 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 				name = names.of(b, i+1, end-1)
 			}
 			tokens = append(tokens, Token{int32(i), int32(end), int32(len(tokens) + 1), Key, escaped, name})
-			if i = end; i < len(b) && b[i] <= ' ' {
-				i = afterSpace(b, i)
-			}
+			i = end
 			if i >= len(b) || b[i] != ':' {
-				return tokens, open, -1
+				if i = afterSpace(b, i); i >= len(b) || b[i] != ':' {
+					return tokens, open, -1
+				}
 			}
 			if i++; i < len(b) && b[i] <= ' ' {
 				i = afterSpace(b, i)

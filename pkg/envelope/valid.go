@@ -220,23 +220,23 @@ func isHex(c byte) bool {
 }
 
 func validNumber(b []byte, i int) (int, bool) {
-	digits := func() bool {
-		start := i
-		for i < len(b) && b[i] >= '0' && b[i] <= '9' {
-			i++
-		}
-		return i > start
-	}
 	if b[i] == '-' {
 		i++
 	}
-	if i < len(b) && b[i] == '0' {
+	switch start := i; {
+	case i < len(b) && b[i] == '0':
 		i++
-	} else if !digits() {
-		return i, false
+	default:
+		if i = afterDigits(b, i); i == start {
+			return i, false
+		}
 	}
-	if i < len(b) && b[i] == '.' {
-		if i++; !digits() {
+	if i >= len(b) || b[i] != '.' && b[i]|0x20 != 'e' {
+		return i, true
+	}
+	if b[i] == '.' {
+		start := i + 1
+		if i = afterDigits(b, start); i == start {
 			return i, false
 		}
 	}
@@ -245,9 +245,17 @@ func validNumber(b []byte, i int) (int, bool) {
 		if i < len(b) && (b[i] == '+' || b[i] == '-') {
 			i++
 		}
-		if !digits() {
+		start := i
+		if i = afterDigits(b, start); i == start {
 			return i, false
 		}
 	}
 	return i, true
+}
+
+func afterDigits(b []byte, i int) int {
+	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+		i++
+	}
+	return i
 }

@@ -1,7 +1,6 @@
 package envelope
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"strconv"
@@ -74,26 +73,6 @@ func AppendEntry(dst []byte, e Entry) ([]byte, error) {
 		return nil, err
 	}
 	return appendTail(append(dst, frame...), e), nil
-}
-
-// IsCanonical says whether a line, without its LF, is what AppendEntry makes of
-// the entry. The frame of an entry that was borrowed from the line costs
-// nothing to compare.
-func IsCanonical(line []byte, e Entry) bool {
-	var room [256]byte
-	head, frame, err := appendHead(room[:0], e)
-	if err != nil {
-		return false // unreachable unless an Entry is added
-	}
-	for _, part := range [...][]byte{head, frame} {
-		rest, ok := bytes.CutPrefix(line, part)
-		if !ok {
-			return false
-		}
-		line = rest
-	}
-	tail := appendTail(room[:0], e)
-	return bytes.Equal(line, tail[:len(tail)-1])
 }
 
 // appendHead appends an entry's line up to its frame, or the error of an exit,
