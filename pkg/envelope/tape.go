@@ -2,9 +2,7 @@ package envelope
 
 import (
 	"bytes"
-	"encoding/binary"
 	"math"
-	"math/bits"
 )
 
 // Tape is a JSON text that was checked and cut into its keys and values in one
@@ -16,7 +14,7 @@ type Tape struct {
 	Text   []byte  // what was scanned
 	Tokens []Token // in the order of the text; brackets that close have none
 	open   []int32 // while scanning, the arrays and objects that are open
-	names  names
+	names  *names
 }
 
 // Token is a key or a value, Text[At:End], with its quotes or brackets.
@@ -76,8 +74,11 @@ func (t *Tape) Scan(b []byte) bool {
 		t.Tokens = t.Tokens[:0]
 		return false
 	}
+	if t.names == nil {
+		t.names = &names{}
+	}
 	var end int
-	t.Tokens, t.open, end = scanValue(b, t.Tokens[:0], t.open[:0], &t.names)
+	t.Tokens, t.open, end = scanValue(b, t.Tokens[:0], t.open[:0], t.names)
 	return end >= 0 && afterSpace(b, end) == len(b)
 }
 
@@ -181,41 +182,4 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 
 func literal(b []byte, i int, word string) (int, bool) {
 	return i + len(word), bytes.HasPrefix(b[i:], []byte(word))
-}
-
-// scanString returns the index after the string that starts at i, less than 0
-// where it is none, and whether a backslash is in it.
-func scanString(b []byte, i int) (end int, escaped bool) {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
-	i++
-	for {
-		for i+8 <= len(b) { // as skipPlain, which is too big to be put in here
-			x := binary.LittleEndian.Uint64(b[i:])
-			quote, slash := x^(ones*'"'), x^(ones*'\\')
-			if m := ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs; m != 0 {
-				i += bits.TrailingZeros64(m) >> 3
-				goto special
-			}
-			i += 8
-		}
-		for i < len(b) && plain[b[i]] {
-			i++
-		}
-		if i >= len(b) {
-			return -1, escaped
-		}
-	special:
-		switch {
-		case b[i] == '"':
-			return i + 1, escaped
-		case b[i] != '\\':
-			return -1, escaped // a control character
-		}
-		escaped = true
-		n := validEscape(b, i)
-		if n == 0 {
-			return -1, escaped
-		}
-		i += n
-	}
 }

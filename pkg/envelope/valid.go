@@ -92,7 +92,8 @@ func validEnd(b []byte, fn func(key, value []byte) error) (int, bool, error) {
 		ok := true
 		switch c := b[i]; {
 		case c == '"':
-			i, ok = validString(b, i)
+			i, _ = scanString(b, i)
+			ok = i >= 0
 		case c == '{' || c == '[':
 			if len(stack) == maxDepth {
 				return i, false, nil
@@ -167,9 +168,8 @@ func validKey(b []byte, i int) (next, end int, ok bool) {
 	if i >= len(b) || b[i] != '"' {
 		return i, 0, false
 	}
-	end, ok = validString(b, i)
-	if !ok {
-		return end, end, false
+	if end, _ = scanString(b, i); end < 0 {
+		return i, end, false
 	}
 	if i = afterSpace(b, end); i >= len(b) || b[i] != ':' {
 		return i, end, false
@@ -177,25 +177,41 @@ func validKey(b []byte, i int) (next, end int, ok bool) {
 	return i + 1, end, true
 }
 
-func validString(b []byte, i int) (int, bool) {
-	for i++; i < len(b); i++ {
-		if i = skipPlain(b, i); i >= len(b) {
-			return i, false
-		}
-		switch b[i] {
-		case '"':
-			return i + 1, true
-		case '\\':
-			n := validEscape(b, i)
-			if n == 0 {
-				return i, false
+// scanString returns the index after the string that starts at i, less than 0
+// where it is none, and whether a backslash is in it.
+func scanString(b []byte, i int) (end int, escaped bool) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i++
+	for {
+		for i+8 <= len(b) { // as skipPlain, which is too big to be put in here
+			x := binary.LittleEndian.Uint64(b[i:])
+			quote, slash := x^(ones*'"'), x^(ones*'\\')
+			if m := ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs; m != 0 {
+				i += bits.TrailingZeros64(m) >> 3
+				goto special
 			}
-			i += n - 1
-		default:
-			return i, false // a control character
+			i += 8
 		}
+		for i < len(b) && plain[b[i]] {
+			i++
+		}
+		if i >= len(b) {
+			return -1, escaped
+		}
+	special:
+		switch {
+		case b[i] == '"':
+			return i + 1, escaped
+		case b[i] != '\\':
+			return -1, escaped // a control character
+		}
+		escaped = true
+		n := validEscape(b, i)
+		if n == 0 {
+			return -1, escaped
+		}
+		i += n
 	}
-	return i, false
 }
 
 // validEscape returns the length of the escape that starts at i, 0 where it is
