@@ -17,7 +17,7 @@ import (
 func FuzzTape(f *testing.F) {
 	for _, s := range []string{
 		``, `{}`, `[]`, ` {"a" : [ 1 , -2.5e+3,true ,false,null,"\u00e9\n" ] , "b\\":{ } } `, `[1,]`, `{"a"}`, `{"a":1,}`, `01`, `"\x"`, `"\u12"`,
-		"\"\x01\"", `{"a":{"b":[[],{}]},"a":2}`, `tru`, `[}`, `{]`, `1 2`, `{"a":1}}`, `"eight by\"te"`, `"\ud83d\ude00"`,
+		"\"\x01\"", `{"a":{"b":[[],{}]},"a":2}`, `tru`, `[}`, `{]`, `1 2`, `{"a":1}}`, `"eight by\"te"`, `{"aaaaaaaa1bbbbbbbb":0,"aaaaaaaa2bbbbbbbb":0,"aaaaaaa1bbbbbbbb":0,"aaaaaaa2bbbbbbbb":0,"a\u0000":0,"a":0}`, `"\ud83d\ude00"`,
 		strings.Repeat("[", 10001) + strings.Repeat("]", 10001),
 		strings.Repeat("[", 10000) + strings.Repeat("]", 10000),
 	} {
