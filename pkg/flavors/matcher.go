@@ -59,7 +59,7 @@ func (m *Matcher) find(dir envelope.Direction, method string, v envelope.Value, 
 	if w.tape != v.Tape { // whose keys have other numbers
 		w.tape = v.Tape
 		for _, p := range m.known {
-			clear(p.idle[:])
+			p.forget()
 		}
 	}
 	w.program, w.text, w.tokens, w.origin, w.found = p, v.Tape.Text, v.Tape.Tokens, origin, w.found[:0]
@@ -95,7 +95,7 @@ func (w *walk) value(at, base int) {
 	case '{':
 		for i := at + 1; i < end; {
 			key := &w.tokens[i]
-			if n := key.Name; base < top || n == 0 || w.idle[n/64]&(1<<(n%64)) == 0 {
+			if n := key.Name; n == 0 || !w.leadsNowhere(n, base, top) {
 				w.enter(w.text[key.At+1:key.End-1], n, base, top, i+1)
 			}
 			i = w.below(i+1, top)
@@ -121,33 +121,50 @@ func (w *walk) below(at, top int) int {
 	return next
 }
 
+// leadsNowhere says whether a key by its number is known to begin nothing here.
+func (w *walk) leadsNowhere(name uint16, base, top int) bool {
+	if !w.idle.has(name) {
+		return false
+	}
+	for _, n := range w.active[base:top] {
+		if !n.idle.has(name) {
+			return false
+		}
+	}
+	return true
+}
+
 // enter pushes what of the paths goes on below a key, and notes those that end
 // at its value, a token. name is the key's number.
 func (w *walk) enter(key []byte, name uint16, base, top, at int) {
 	dots := bytes.IndexByte(key, '.') >= 0
 	for n := base; n < top; n++ {
-		w.step(w.active[n], key, dots, at)
+		w.step(w.active[n], key, name, dots, at)
 	}
 	if w.wild.goesOn() {
-		w.step(&w.wild, key, dots, at)
+		w.step(&w.wild, key, name, dots, at)
 	}
 	switch {
 	case dots:
 		w.visit(w.deep.dotted(string(key)), at)
 	case w.keys[keyHash(key)]:
 		w.visit(w.deep.below(key), at)
-	case name != 0 && !w.wild.goesOn():
-		w.idle[name/64] |= 1 << (name % 64)
+	case !w.wild.goesOn():
+		w.idle.add(name)
 	}
 }
 
-func (w *walk) step(n *node, key []byte, dots bool, at int) {
+func (w *walk) step(n *node, key []byte, name uint16, dots bool, at int) {
 	w.visit(n.any, at)
 	if dots {
 		w.visit(n.dotted(string(key)), at)
-	} else {
-		w.visit(n.below(key), at)
+		return
 	}
+	to := n.below(key)
+	if to == nil && n.any == nil {
+		n.idle.add(name)
+	}
+	w.visit(to, at)
 }
 
 // visit notes the places that end at a node, which may be nil, and keeps what

@@ -14,21 +14,53 @@ type program struct {
 	deep node // paths from any depth
 	wild node // those of them that begin with "*" or an index
 
-	keys     [256]bool                       // of a hash, whether a key that deep begins with may have it
-	anywhere bool                            // there is something in deep or wild
-	idle     [envelope.MostNames / 64]uint64 // numbers of keys that nothing begins with at any depth
+	keys     [256]bool // of a hash, whether a key that deep begins with may have it
+	anywhere bool      // there is something in deep or wild
+	idle     numbers   // of keys that nothing begins with at any depth
+}
+
+// forget makes the program ready for another tape, whose keys have other
+// numbers.
+func (p *program) forget() {
+	p.idle = numbers{}
+	p.top.forget()
+	p.deep.forget()
+	p.wild.forget()
+}
+
+// numbers is a set of numbers of keys without full stops.
+type numbers [envelope.MostNames / 64]uint64
+
+func (s *numbers) has(name uint16) bool { return s[name/64]&(1<<(name%64)) != 0 }
+
+// add puts in a number; 0 is none.
+func (s *numbers) add(name uint16) {
+	if name != 0 {
+		s[name/64] |= 1 << (name % 64)
+	}
 }
 
 // node is a place in a tree of paths.
 type node struct {
-	places []int  // those that end here, in their order
-	next   []edge // by key or index
-	any    *node  // below "*"
+	places []int   // those that end here, in their order
+	next   []edge  // by key or index
+	any    *node   // below "*"
+	idle   numbers // of keys that nothing is below of
 }
 
 type edge struct {
 	segment string
 	to      *node
+}
+
+func (n *node) forget() {
+	n.idle = numbers{}
+	for _, e := range n.next {
+		e.to.forget()
+	}
+	if n.any != nil {
+		n.any.forget()
+	}
 }
 
 // goesOn says whether paths go on below the node.
