@@ -1,9 +1,11 @@
 // Package lint says what is wrong with a transcript before a replay does: one
 // function per rule, one value per finding.
 //
-// A transcript is read as a stream and goes on after a bad line. What several
-// rules need (launches, which request a response answers, the strings of a
-// frame) is worked out once per entry, in step; a rule only looks and reports.
+// A transcript is read as a stream and goes on after a bad line. A line is
+// scanned once, to a tape of its keys and values. What several rules need of it
+// (launches, which request a response answers, the strings of a frame) is worked
+// out once per entry, in step; a rule only looks and reports. Entries, and what
+// they hold, are borrowed: what is to be kept of one is copied.
 // Rules that depend on the protocol are skipped where it is not known.
 package lint
 

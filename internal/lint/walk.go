@@ -43,8 +43,9 @@ func walk(dst []stringAt, root string, v envelope.Value) []stringAt {
 	tokens := v.Tape.Tokens[v.Index:v.Tape.Tokens[v.Index].Next]
 	origin := int(tokens[0].At)
 	var room [16]int
-	hits := room[:0]                             // indexes of tokens
-	look := func(next func([]byte) int, i int) { // i is the first that next finds, less than 0 for none
+	hits := room[:0] // indexes of tokens
+	// look takes up what next finds from i on, where the first is.
+	look := func(next func([]byte) int, i int) {
 		for i >= 0 {
 			// No token begins within a string: the last one before is it.
 			n := sort.Search(len(tokens), func(n int) bool { return int(tokens[n].At)-origin > i }) - 1
@@ -55,18 +56,10 @@ func walk(dst []stringAt, root string, v envelope.Value) []stringAt {
 			}
 		}
 	}
-	if i := nextMark(raw); i >= 0 {
-		look(nextMark, i)
-	}
-	if i := nextEscape(raw); i >= 0 {
-		look(nextEscape, i)
-	}
-	if i := nextUsers(raw); i >= 0 {
-		look(nextUsers, i)
-	}
-	if i := nextHome(raw); i >= 0 {
-		look(nextHome, i)
-	}
+	look(nextMark, nextMark(raw))
+	look(nextEscape, nextEscape(raw))
+	look(nextUsers, nextUsers(raw))
+	look(nextHome, nextHome(raw))
 	if len(hits) == 0 {
 		return dst
 	}
