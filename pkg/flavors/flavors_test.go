@@ -244,7 +244,7 @@ func FuzzOnTape(f *testing.F) {
 	for _, s := range []string{`{"id":1,"method":"a"}`, `{"\u0069d":1,"error":{}}`, `{"id":1,"id":2}`, `[{}]`, `"x"`, `{"type":"a","type":"b"}`} {
 		f.Add([]byte(s))
 	}
-	files, _ := filepath.Glob("../../transcripts/*/*.ndjson")
+	files, _ := filepath.Glob("../../transcripts/[s-t]*/*.ndjson")
 	for _, file := range files {
 		n := 0
 		eachFrame(f, file, func(_ envelope.Direction, raw json.RawMessage) {
