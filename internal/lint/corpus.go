@@ -1,8 +1,8 @@
 package lint
 
 import (
-	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
 	"path/filepath"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
@@ -50,47 +50,50 @@ func checkSameTalk(c *run, found report) checker {
 	if c.opts.Corpus.talks == nil {
 		c.opts.Corpus.seed = maphash.MakeSeed()
 	}
-	var sum maphash.Hash
-	sum.SetSeed(c.opts.Corpus.seed)
+	sum := talkSum{seed: c.opts.Corpus.seed}
 	n := 0
 	return checker{
 		entry: func(s *step) {
 			n++
-			addSteady(&sum, s)
+			sum.entry(s)
 		},
 		end: func() {
 			if n == 0 || c.broken || c.hdr == nil {
 				return
 			}
-			addPart(&sum, []byte(c.hdr.Protocol))
-			addPart(&sum, []byte(c.hdr.Version))
-			if before := first(&c.opts.Corpus.talks, sum.Sum64(), c.name); before != "" {
+			sum.part([]byte(c.hdr.Protocol))
+			sum.part([]byte(c.hdr.Version))
+			if before := first(&c.opts.Corpus.talks, sum.sum, c.name); before != "" {
 				found(c.hdr.Line, "", "remove one", "the conversation is the same as that of %s", before)
 			}
 		},
 	}
 }
 
-// addSteady adds an entry without the values that differ in every recording.
-func addSteady(sum *maphash.Hash, s *step) {
-	addPart(sum, []byte{byte(s.dir)})
+// talkSum is a checksum of parts, in their order.
+type talkSum struct {
+	seed maphash.Seed
+	sum  uint64
+}
+
+func (t *talkSum) part(b []byte) {
+	const odd = 0x9e3779b97f4a7c15
+	t.sum = bits.RotateLeft64((t.sum^maphash.Bytes(t.seed, b))*odd, 29)
+}
+
+// entry adds an entry without the values that differ in every recording.
+func (t *talkSum) entry(s *step) {
+	t.part([]byte{byte(s.dir)})
 	if e, ok := s.entry.(*envelope.RuntimeExit); ok {
-		addPart(sum, []byte(e.Status))
+		t.part([]byte(e.Status))
 		return
 	}
 	at := 0
 	s.each(volatile, func(_ flavors.Place, from, to int) {
 		if from >= at { // else it is within the one before
-			addPart(sum, s.raw[at:from])
+			t.part(s.raw[at:from])
 			at = to
 		}
 	})
-	addPart(sum, s.raw[at:])
-}
-
-func addPart(sum *maphash.Hash, b []byte) {
-	var n [8]byte
-	binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
-	sum.Write(n[:])
-	sum.Write(b)
+	t.part(s.raw[at:])
 }

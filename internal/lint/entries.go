@@ -27,6 +27,7 @@ func checkLabel(_ *run, found report) checker {
 func checkLabelForm(_ *run, found report) checker {
 	return checker{entry: func(s *step) {
 		switch {
+		case plainLabel(s.label):
 		case strings.Contains(s.label, ","):
 			found(s.line, "label", "", "label %q holds a comma", s.label)
 		case s.label != strings.TrimSpace(s.label):
@@ -37,6 +38,16 @@ func checkLabelForm(_ *run, found report) checker {
 			found(s.line, "label", "", "label %q reads as an occurrence of a label", s.label)
 		}
 	}}
+}
+
+// plainLabel is a cheap look that most labels pass.
+func plainLabel(label string) bool {
+	for i := range len(label) {
+		if c := label[i]; c <= ' ' || c >= 0x7f || c == ',' || c == '#' {
+			return false
+		}
+	}
+	return true
 }
 
 func checkNoExit(c *run, found report) checker {
@@ -132,10 +143,12 @@ func checkSplitGroup(_ *run, found report) checker {
 	current := ""
 	return checker{entry: func(s *step) {
 		group := groupOf(s)
-		if line := last[group]; group != "" && group != current && line > 0 {
-			found(s.line, "group", "", "group %q goes on here, but line %d was not the entry before", group, line)
+		if group != "" {
+			if line := last[group]; group != current && line > 0 {
+				found(s.line, "group", "", "group %q goes on here, but line %d was not the entry before", group, line)
+			}
+			last[group] = s.line
 		}
-		last[group] = s.line
 		current = group
 	}}
 }

@@ -104,11 +104,15 @@ func checkChild(c *run, found report) checker {
 			if s.frame == nil {
 				return
 			}
-			s.eachText(births, func(id, _ string) { born[id] = true })
-			s.eachText(children, func(id, path string) {
-				if !seen[id] {
-					seen[id] = true
-					named = append(named, child{id, s.line, path})
+			s.eachText(births, func(id []byte, _ string) {
+				if !born[string(id)] {
+					born[string(id)] = true
+				}
+			})
+			s.eachText(children, func(id []byte, path string) {
+				if !seen[string(id)] {
+					seen[string(id)] = true
+					named = append(named, child{string(id), s.line, path})
 				}
 			})
 		},
@@ -138,6 +142,21 @@ func checkEarlyName(c *run, found report) checker {
 	early := map[uint64]*use{} // by the id's checksum
 	var order []*use
 	var said hashes
+	// say notes that something was said, and whether it needs not be again.
+	say := func(h uint64, s *step) bool {
+		if said.n < mostSeen && said.has(h) {
+			return true // who named it before it was said has had that noted
+		}
+		u := early[h]
+		if u != nil && s.dir == envelope.Out {
+			return false // the client waits for it
+		}
+		if u != nil && u.first == 0 {
+			u.first = s.line
+		}
+		said.add(h)
+		return true
+	}
 	return checker{
 		entry: func(s *step) {
 			if s.frame == nil || len(c.flavor.References) == 0 {
@@ -147,22 +166,29 @@ func checkEarlyName(c *run, found report) checker {
 				clear(early) // memory is bounded; what was said long ago is no longer known
 				order = nil
 			}
-			s.eachText(references, func(id, path string) {
-				h := maphash.String(seed, id)
-				if early[h] == nil && !said.has(h) && id != "" && len(marks(id)) == 0 {
-					early[h] = &use{id, s.line, path, s.frame.Method, 0}
+			s.eachText(references, func(id []byte, path string) {
+				h := maphash.Bytes(seed, id)
+				if early[h] == nil && !said.has(h) && len(id) > 0 && len(marks(string(id))) == 0 {
+					early[h] = &use{string(id), s.line, path, s.frame.Method, 0}
 					order = append(order, early[h])
 				}
 			})
-			s.eachHash(func(h uint64) {
-				u := early[h]
-				if u != nil && s.dir == envelope.In && u.first == 0 {
-					u.first = s.line
+			t := s.onTape.Tape.Tokens[s.onTape.Index:]
+			forgets := said.n+int(t[0].Next) >= mostSeen
+			if forgets {
+				s.names.unsaid()
+			}
+			all := s.quoted()
+			for i := range all {
+				q := &all[i]
+				h := s.idHash(q)
+				if h == 0 || say(h, s) {
+					s.names[q.name].said = true
 				}
-				if u == nil || s.dir == envelope.In { // else the client waits for it
-					said.add(h)
-				}
-			})
+			}
+			if forgets {
+				s.names.unsaid()
+			}
 		},
 		end: func() {
 			for _, u := range order {

@@ -5,6 +5,9 @@ package lint
 type hashes struct {
 	slots []uint64 // open addressing; 0 is free
 	n     int
+	// near are some of them, which the keys and words of a protocol meet in
+	// every frame: most questions go no further.
+	near [512]uint64
 }
 
 // add puts a checksum in and says whether it was new.
@@ -13,6 +16,11 @@ func (s *hashes) add(h uint64) bool {
 	if 2*s.n >= len(s.slots) {
 		s.grow()
 	}
+	near := &s.near[h>>55]
+	if *near == h {
+		return false
+	}
+	*near = h
 	if !s.put(h) {
 		return false
 	}
@@ -22,9 +30,14 @@ func (s *hashes) add(h uint64) bool {
 
 func (s *hashes) has(h uint64) bool {
 	h = max(h, 1)
+	near := &s.near[h>>55]
+	if *near == h {
+		return true
+	}
 	mask := uint64(len(s.slots) - 1)
 	for i := h & mask; len(s.slots) > 0 && s.slots[i] != 0; i = (i + 1) & mask {
 		if s.slots[i] == h {
+			*near = h
 			return true
 		}
 	}
@@ -47,11 +60,12 @@ func (s *hashes) put(h uint64) bool {
 func (s *hashes) grow() {
 	if s.n >= mostSeen {
 		clear(s.slots)
+		clear(s.near[:])
 		s.n = 0
 		return
 	}
 	old := s.slots
-	s.slots = make([]uint64, max(256, 2*len(old)))
+	s.slots = make([]uint64, min(max(1024, 4*len(old)), 2*mostSeen))
 	for _, h := range old {
 		if h != 0 {
 			s.put(h)

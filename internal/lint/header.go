@@ -136,10 +136,16 @@ func checkProvider(c *run, found report) checker {
 func checkVersion(c *run, found report) checker {
 	told := map[string]bool{}
 	return checker{entry: func(s *step) {
-		if s.frame == nil || c.flavor.Probe == nil {
+		if s.frame == nil {
 			return
 		}
-		version := c.flavor.Probe(s.dir, *s.frame)["providerVersion"]
+		version := ""
+		switch f := c.flavor; {
+		case f.Version != nil:
+			version = f.Version(s.dir, *s.frame)
+		case f.Probe != nil:
+			version = f.Probe(s.dir, *s.frame)["providerVersion"]
+		}
 		if version == "" || told[version] {
 			return
 		}

@@ -49,6 +49,7 @@ func checkLifecycle(c *run, found report) checker {
 		line int
 	}
 	var open []running
+	var list []span
 	exited := false
 	closed := func(k *span, name string) {
 		kept := open[:0]
@@ -69,6 +70,7 @@ func checkLifecycle(c *run, found report) checker {
 		open = nil
 	}
 	return checker{
+		header: func(h *envelope.Header) { list = spansOf[h.Protocol] },
 		entry: func(s *step) {
 			if e, ok := s.entry.(*envelope.RuntimeExit); ok {
 				if e.Status != envelope.Success {
@@ -87,7 +89,6 @@ func checkLifecycle(c *run, found report) checker {
 				open = nil
 				return
 			}
-			list := spansOf[c.flavor.Protocol]
 			for i := range list {
 				k := &list[i]
 				switch state, opens := k.reads(s); {

@@ -1,9 +1,11 @@
 // Package lint says what is wrong with a transcript before a replay does: one
 // function per rule, one value per finding.
 //
-// A transcript is read as a stream and goes on after a bad line. What several
-// rules need (launches, which request a response answers, the strings of a
-// frame) is worked out once per entry, in step; a rule only looks and reports.
+// A transcript is read as a stream and goes on after a bad line. A line is
+// scanned once, to a tape of its keys and values. What several rules need of it
+// (launches, which request a response answers, the strings of a frame) is worked
+// out once per entry, in step; a rule only looks and reports. Entries, and what
+// they hold, are borrowed: what is to be kept of one is copied.
 // Rules that depend on the protocol are skipped where it is not known.
 package lint
 
@@ -92,8 +94,7 @@ type run struct {
 
 	flavor  *flavors.Flavor  // nil when the protocol is not known
 	hdr     *envelope.Header // nil when the header is broken
-	sums    lineSums
-	crlf    int
+	lines   *envelope.Reader
 	texts   *texts
 	secrets []string // reported already
 	broken  bool     // a line could not be read
@@ -111,7 +112,7 @@ type run struct {
 type checker struct {
 	syntax func(*envelope.SyntaxError)
 	header func(*envelope.Header)
-	entry  func(*step)
+	entry  func(*step) // the step, and what it holds, is valid until it returns
 	text   func(*text) // every distinct string and stream
 	end    func()
 	last   func() // after suppression
@@ -145,12 +146,13 @@ func newRun(name string, opts Options) (*run, error) {
 }
 
 func (c *run) read(r io.Reader) error {
-	rd := envelope.NewReader(c.name, io.TeeReader(r, &c.sums))
+	rd := envelope.NewReader(c.name, r)
+	rd.Borrow = true
+	c.lines = rd
 	h, err := rd.Header()
 	if err := c.bad(err); err != nil {
 		return err
 	}
-	c.crlf = rd.CRLF()
 	if h != nil {
 		c.hdr, c.last = h, h.Line
 		c.flavor, _ = flavors.ByProtocol(h.Protocol)
@@ -162,6 +164,12 @@ func (c *run) read(r io.Reader) error {
 			}
 		}
 	}
+	var entry []func(*step)
+	for _, k := range c.checkers {
+		if k.entry != nil {
+			entry = append(entry, k.entry)
+		}
+	}
 	for {
 		e, err := rd.Next()
 		if err == io.EOF {
@@ -170,16 +178,13 @@ func (c *run) read(r io.Reader) error {
 		if err := c.bad(err); err != nil {
 			return err
 		}
-		c.crlf = rd.CRLF()
 		if e == nil {
 			continue
 		}
-		s := c.talk.step(e)
+		s := c.talk.step(e, rd)
 		c.last = s.line
-		for _, k := range c.checkers {
-			if k.entry != nil {
-				k.entry(s)
-			}
+		for _, look := range entry {
+			look(s)
 		}
 		if c.texts != nil {
 			c.texts.entry(s)
@@ -188,8 +193,6 @@ func (c *run) read(r io.Reader) error {
 	if c.texts != nil {
 		c.texts.flush()
 	}
-	c.crlf = rd.CRLF()
-	c.sums.close()
 	c.dead, c.lost = c.talk.close(false)
 	if c.talk.places != nil {
 		defer c.talk.places.release()

@@ -277,7 +277,10 @@ func TestNear(t *testing.T) {
 
 // FuzzCheck wants no panic, findings in order and lines that exist.
 func FuzzCheck(f *testing.F) {
-	for _, s := range []string{"", header, header + "\n\r\n{}\n" + `{"type":"expect_outbound","frame":"<bind:x>"}`} {
+	for _, s := range []string{
+		"", header, header + "\n\r\n{}\n" + `{"type":"expect_outbound","frame":"<bind:x>"}`,
+		header + "\n" + `{"type":"emit_inbound","channel":"stderr","frame":"is cut off \\u"}`, // text, in which an escape need not be whole
+	} {
 		f.Add([]byte(s))
 	}
 	files, _ := filepath.Glob("testdata/bad/*.txtar")

@@ -14,6 +14,11 @@ import (
 // as a name, as in projects/-home-ann-work.
 var home = regexp.MustCompile(`(?:^|file://|[^A-Za-z0-9_./~-])((?:[A-Za-z]:)?[/\\]+Users[/\\]+[^\s/\\<>:*?|"'` + "`" + `,;()\[\]{}]+|/home/[^\s/\\<>:*?|"'` + "`" + `,;()\[\]{}]+)|(?:^|[/"'\s])(-(?:home|Users)-[A-Za-z0-9_]+)`)
 
+// mayBeHome is a cheap look for what home wants.
+func mayBeHome(s string) bool {
+	return strings.Contains(s, "/home/") || strings.Contains(s, "-home-") || strings.Contains(s, "Users")
+}
+
 // checkHomePath reports each directory once, where it first stands.
 func checkHomePath(_ *run, found report) checker {
 	type leak struct {
@@ -24,9 +29,10 @@ func checkHomePath(_ *run, found report) checker {
 		last  int
 	}
 	var leaks []*leak
+	var tape envelope.Tape
 	look := func(line int, ts []stringAt) {
 		for _, t := range ts {
-			if !strings.Contains(t.text, "home") && !strings.Contains(t.text, "Users") {
+			if !mayBeHome(t.text) {
 				continue
 			}
 			for _, m := range home.FindAllStringSubmatch(t.text, -1) {
@@ -45,14 +51,16 @@ func checkHomePath(_ *run, found report) checker {
 	}
 	return checker{
 		header: func(h *envelope.Header) {
-			if h.Metadata != nil {
-				look(h.Line, walk("metadata", h.Metadata))
+			if v, ok := scanned(&tape, h.Metadata); ok {
+				look(h.Line, walk(nil, "metadata", v))
 			}
 		},
 		entry: func(s *step) {
 			look(s.line, s.texts())
-			if e, ok := s.entry.(*envelope.RuntimeExit); ok && e.Error != nil {
-				look(s.line, walk("error", e.Error))
+			if e, ok := s.entry.(*envelope.RuntimeExit); ok {
+				if v, ok := scanned(&tape, e.Error); ok {
+					look(s.line, walk(nil, "error", v))
+				}
 			}
 		},
 		end: func() {

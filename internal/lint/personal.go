@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"regexp"
 	"strings"
 )
@@ -19,24 +20,14 @@ var (
 	plainHost   = regexp.MustCompile(`(?i)^(?:localhost|127\.|::1|0\.0\.0\.0|recorder|host|hostname|redacted|example|test|api\.|www\.)|[<\s]|\.(?:com|org|net|dev|io|ai)$`)
 )
 
-// hostWords are what a text must hold for one of the expressions to match:
-// which one, by the index of the word.
-var hostWords = newKeywords([]string{
-	".local", ".lan", ".internal", ".corp", ".intranet", ".home.arpa", // privateHost
-	"10.", "192.168.", "172.", // privateIP
-	"-macbook", "-mbp", "-imac", "-mac", "-laptop", "-desktop", "-thinkpad", "-pc", // personsMac
-})
-
-const firstIP, firstMac = 6, 9
-
 func checkEmail(_ *run, found report) checker {
 	told := map[string]bool{}
 	return checker{text: func(t *text) {
-		if strings.IndexByte(t.body, '@') < 0 {
+		if !mayBeMail(t.body) {
 			return
 		}
-		for _, at := range email.FindAllStringIndex(t.body, -1) {
-			m := t.body[at[0]:at[1]]
+		for _, at := range email.FindAllIndex(t.body, -1) {
+			m := string(t.body[at[0]:at[1]])
 			if told[m] || nobody.MatchString(m) || machine.MatchString(m) || at[0] > 0 && strings.IndexByte(":/@", t.body[at[0]-1]) >= 0 {
 				continue
 			}
@@ -44,6 +35,36 @@ func checkEmail(_ *run, found report) checker {
 			found(t.line, t.path(), "redact it", "e-mail address %s", m)
 		}
 	}}
+}
+
+// mayBeMail is a cheap look for what email wants: something before an "@", and
+// a name with a full stop after it.
+func mayBeMail(body []byte) bool {
+	for {
+		at := bytes.IndexByte(body, '@')
+		if at < 0 {
+			return false
+		}
+		rest := body[at+1:]
+		if at > 0 && mailByte(body[at-1]) && len(rest) > 0 && hostByte(rest[0]) {
+			n := 1
+			for n < len(rest) && hostByte(rest[n]) {
+				n++
+			}
+			if n < len(rest) && rest[n] == '.' {
+				return true
+			}
+		}
+		body = rest
+	}
+}
+
+func hostByte(c byte) bool {
+	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-'
+}
+
+func mailByte(c byte) bool {
+	return hostByte(c) || c == '.' || c == '_' || c == '%' || c == '+'
 }
 
 func checkHost(_ *run, found report) checker {
@@ -56,27 +77,30 @@ func checkHost(_ *run, found report) checker {
 				found(t.line, t.path(), "redact it", "host of the recording's network: %s", host)
 			}
 		}
-		if hostKey.MatchString(t.key) && !strings.Contains(t.body, "/") {
-			tell(t.body)
+		if mayBeHost(t.key) && hostKey.Match(t.key) && bytes.IndexByte(t.body, '/') < 0 {
+			tell(string(t.body))
 		}
-		var host, ip, mac bool
-		hostWords.each(t.body, func(word int32, _ int) {
-			host, ip, mac = host || word < firstIP, ip || word >= firstIP && word < firstMac, mac || word >= firstMac
-		})
+		host, ip, mac := hostWords(t.body)
 		if host {
-			for _, m := range privateHost.FindAllString(t.body, -1) {
-				tell(m)
+			for _, m := range privateHost.FindAll(t.body, -1) {
+				tell(string(m))
 			}
 		}
 		if ip {
-			for _, m := range privateIP.FindAllStringSubmatch(t.body, -1) {
-				tell(m[1])
+			for _, m := range privateIP.FindAllSubmatch(t.body, -1) {
+				tell(string(m[1]))
 			}
 		}
 		if mac {
-			for _, m := range personsMac.FindAllString(t.body, -1) {
-				tell(m)
+			for _, m := range personsMac.FindAll(t.body, -1) {
+				tell(string(m))
 			}
 		}
 	}}
+}
+
+// mayBeHost is a cheap look whether a key may be one of hostKey: they all end
+// in the same word.
+func mayBeHost(key []byte) bool {
+	return len(key) > 4 && strings.EqualFold(string(key[len(key)-4:]), "name")
 }

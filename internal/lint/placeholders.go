@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"bytes"
 	"regexp"
 	"strings"
 
@@ -82,16 +81,14 @@ type markAt struct {
 	mark
 }
 
-var escaped = []byte(`\u003`)
-
 // eachMark calls fn for every mark in the strings of a wire frame.
 func eachMark(s *step, fn func(at stringAt, m mark)) {
-	// "<" may be escaped; without one nothing in the frame is a mark.
-	if !s.wire || bytes.IndexByte(s.raw, '<') < 0 && !bytes.Contains(s.raw, escaped) {
+	if !s.wire {
 		return
 	}
-	if !s.marked {
-		s.marked = true
+	if !s.ready.marked {
+		s.ready.marked = true
+		s.marks = s.marks[:0]
 		for _, t := range s.texts() {
 			for _, m := range marks(t.text) {
 				s.marks = append(s.marks, markAt{t, m})

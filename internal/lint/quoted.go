@@ -1,8 +1,8 @@
 package lint
 
 import (
-	"bytes"
 	"hash/maphash"
+	"math/bits"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
@@ -10,61 +10,120 @@ import (
 // seed is that of all checksums which are compared within a process.
 var seed = maphash.MakeSeed()
 
-// quoted is one string of a JSON value: offsets [at, end), quotes included.
+// quoted is one string of a JSON value: offsets [at, end) from its beginning,
+// quotes included.
 type quoted struct {
-	at, end int
-	hash    uint64 // of what is between the quotes, as it stands
-	key     bool   // an object's key
-	apart   bool   // a member or an item lies between it and the string before
+	at, end int32
+	under   int32  // token of the key that the string stands under, 0 for none
+	name    uint16 // number of the key that it is, 0 for a value or none
+	escaped bool
+	hash    uint64 // of what is between the quotes, as it stands; 0 for less than minHash bytes
+	context uint64 // of the key above, where that matters to what a value is; 0 else
 }
 
-// quotedIn appends the strings of valid JSON, keys among them, in order.
-func quotedIn(dst []quoted, raw []byte) []quoted {
-	apart := false
-	for i := 0; i < len(raw); {
-		switch raw[i] {
+// minHash is the length of the shortest strings that are compared, mostHash
+// that of the longest that may be an id.
+const minHash, mostHash = 3, 128
+
+// keyInfo is what is known of a key of a tape.
+type keyInfo struct {
+	hash       uint64
+	context    uint64
+	met        bool
+	never      bool // too short to be an id, or too long
+	said, seen bool // nobody needs it in the list of strings again
+}
+
+// keyNames is by the numbers of keys.
+type keyNames [envelope.MostNames]keyInfo
+
+// unsaid takes back that keys were said.
+func (k *keyNames) unsaid() {
+	for i := range k {
+		k[i].said = k[i].never
+	}
+}
+
+// read works out what is to be known of a key, in quotes.
+func (k *keyInfo) read(key []byte) {
+	n := len(key) - 2
+	k.met = true
+	if n >= minHash {
+		k.hash = maphash.Bytes(seed, key[1:n+1])
+	}
+	if secretKeyBytes(key) {
+		k.context = bits.RotateLeft64(k.hash, 23)
+	}
+	k.never = n < minHash || n > mostHash
+	k.said, k.seen = k.never, n < minText
+}
+
+// quotedIn appends the strings of a value, keys among them, in order. A string
+// stands under a key that nothing but brackets of arrays lie between. Keys that
+// names knows as said and seen are left out; it belongs to the tape, or is nil.
+func quotedIn(dst []quoted, v envelope.Value, names *keyNames) []quoted {
+	tokens, text := v.Tape.Tokens, v.Tape.Text
+	origin := tokens[v.Index].At
+	var one keyInfo // of a key without a number
+	under, context := int32(0), uint64(0)
+	for i, end := v.Index, int(tokens[v.Index].Next); i < end; i++ {
+		t := &tokens[i]
+		switch t.Kind {
+		case envelope.Key:
+			info, name := &one, uint16(0)
+			if names != nil && t.Name != 0 {
+				name = t.Name
+				info = &names[name]
+			}
+			if name == 0 {
+				one = keyInfo{}
+			}
+			if !info.met {
+				info.read(text[t.At:t.End])
+			}
+			under, context = int32(i), info.context
+			if name == 0 || !info.said || !info.seen {
+				dst = append(dst, quoted{at: t.At - origin, end: t.End - origin, name: name, escaped: t.Escaped, hash: info.hash})
+			}
 		case '"':
-			end := envelope.SkipString(raw, i)
-			dst = append(dst, quoted{i, end, maphash.Bytes(seed, raw[i+1:end-1]), colon(raw, end) > 0, apart})
-			i, apart = end, false
-			continue
-		case '{', ',', '}':
-			apart = true
+			q := quoted{at: t.At - origin, end: t.End - origin, under: under, escaped: t.Escaped, context: context}
+			if t.End-t.At >= minHash+2 {
+				q.hash = maphash.Bytes(seed, text[t.At+1:t.End-1])
+			}
+			dst = append(dst, q)
+			under, context = 0, 0
+		case '[':
+			if int(t.Next) == i+1 {
+				under, context = 0, 0
+			} // else its first item may be the string
+		default:
+			under, context = 0, 0
 		}
-		i++
 	}
 	return dst
 }
 
-// quoted returns the strings of the frame. The slice is valid until the next
-// entry.
+// quoted returns the strings of the frame, without the keys that need not be
+// looked at again. The slice is valid until the next entry.
 func (s *step) quoted() []quoted {
-	if s.scratch == nil {
-		return nil // unreachable unless a step is made by hand
-	}
-	if !s.scratch.filled {
-		s.scratch.filled = true
-		s.scratch.quoted = quotedIn(s.scratch.quoted[:0], s.raw)
+	if !s.ready.quoted {
+		s.ready.quoted = true
+		s.scratch.quoted = s.scratch.quoted[:0]
+		if s.onTape.Tape != nil {
+			s.scratch.quoted = quotedIn(s.scratch.quoted, s.onTape, &s.names)
+		}
 	}
 	return s.scratch.quoted
 }
 
-// scratch is memory that one entry after the other uses.
-type scratch struct {
-	quoted []quoted
-	filled bool
-}
-
-// eachHash calls fn with the checksums of the frame's short strings, ids among
-// them, as maphash.String has them.
-func (s *step) eachHash(fn func(h uint64)) {
-	for _, q := range s.quoted() {
-		switch n := q.end - q.at; {
-		case n <= 4 || n > 130:
-		case bytes.IndexByte(s.raw[q.at:q.end], '\\') >= 0:
-			fn(maphash.String(seed, envelope.Unquote(s.raw[q.at:q.end])))
-		default:
-			fn(q.hash)
-		}
+// idHash returns the checksum, as maphash.String has it, of a string that may
+// be an id; 0 for another.
+func (s *step) idHash(q *quoted) uint64 {
+	switch n := q.end - q.at - 2; {
+	case n < minHash || n > mostHash:
+		return 0
+	case q.escaped:
+		return max(1, maphash.Bytes(seed, plainText(s.raw[q.at:q.end])))
 	}
+	return max(1, q.hash)
 }

@@ -4,14 +4,19 @@ import "github.com/replaypeer/replaypeer/pkg/envelope"
 
 func checkSeal(c *run, found report) checker {
 	var seal envelope.Seal
+	want, sealed := "", false
 	return checker{
-		entry: func(s *step) { seal.Add(s.entry) },
+		header: func(h *envelope.Header) { want, sealed = metadataString(h, "seal") },
+		entry: func(s *step) {
+			if sealed {
+				seal.Add(s.entry)
+			}
+		},
 		end: func() {
-			if c.hdr == nil || c.broken {
+			if !sealed || c.broken {
 				return
 			}
-			want, ok := metadataString(c.hdr, "seal")
-			if got := seal.Sum(); ok && got != want {
+			if got := seal.Sum(); got != want {
 				found(c.hdr.Line, "metadata.seal", c.again(),
 					"the inbound frames are not the recorded ones: they sum to %s", got)
 			}

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -32,6 +33,7 @@ func checkSecret(c *run, found report) checker {
 		panic("lint: gitleaks' own configuration: " + err.Error()) // it is built into the module
 	}
 	return checker{text: func(t *text) {
+		body, key := string(t.body), string(t.key)
 		tell := func(rule, secret string) {
 			if c.known(secret) || harmless(secret) {
 				return
@@ -40,17 +42,17 @@ func checkSecret(c *run, found report) checker {
 			found(t.line, path, "redact it, and revoke it where it was real", "secret (%s%s): %s", rule, viaText(t.via), veil(secret))
 		}
 		var generic []string
-		rules.find(t.body, func(rule, secret string) {
+		rules.find(body, func(rule, secret string) {
 			if rule != "generic-api-key" {
 				tell(rule, secret)
 			} else if !ordinary(secret) {
 				generic = append(generic, secret)
 			}
 		})
-		if t.key != "" && secretKey.MatchString(t.key) && len(t.body) >= 8 && !strings.ContainsAny(t.body, " <") && entropy(t.body) > 2.5 {
-			tell("value of "+t.key, t.body)
+		if key != "" && secretKey.MatchString(key) && len(body) >= 8 && !strings.ContainsAny(body, " <") && entropy(body) > 2.5 {
+			tell("value of "+key, body)
 		}
-		findShapes(t.body, tell)
+		findShapes(body, tell)
 		for _, secret := range generic {
 			tell("generic-api-key", secret)
 		}
@@ -132,10 +134,11 @@ var (
 // checkEntropy is the backstop: long tokens that only chance makes.
 func checkEntropy(c *run, found report) checker {
 	return checker{text: func(t *text) {
-		if idKey.MatchString(t.key) || strings.HasPrefix(t.body, "data:") || t.via == "base64" {
+		if t.via == "base64" || bytes.HasPrefix(t.body, []byte("data:")) || idKey.Match(t.key) {
 			return
 		}
-		eachRun(t.body, 24, func(run string, at int) {
+		eachRun(t.body, 24, func(b []byte, at int) {
+			run := string(b)
 			if !random(run) || t.via == "" && image(run) || inPath(t.body, at, len(run)) || c.known(run) {
 				return
 			}
@@ -188,9 +191,9 @@ func image(run string) bool {
 
 // inPath says whether a run is part of a path, a package's address or an id
 // that goes on, rather than a token of its own.
-func inPath(body string, at, n int) bool {
+func inPath(body []byte, at, n int) bool {
 	run := body[at : at+n]
-	if strings.Count(run, "/") > 1 && n < 60 {
+	if bytes.Count(run, []byte{'/'}) > 1 && n < 60 {
 		return true
 	}
 	before, after := byte(' '), byte(' ')

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"strings"
 	"sync"
 
@@ -29,19 +30,32 @@ const (
 	groups
 )
 
-// layouts keeps layouts, which are the dearer the shorter a file is.
-var layouts sync.Map // *flavors.Flavor to *sync.Pool of *layout
+// layouts keeps layouts that no file has, which are the dearer the shorter a
+// file is.
+var layouts struct {
+	sync.Mutex
+	free map[*flavors.Flavor][]*layout
+}
 
 func takeLayout(f *flavors.Flavor) *layout {
-	pool, _ := layouts.LoadOrStore(f, &sync.Pool{New: func() any { return newLayout(f) }})
-	return pool.(*sync.Pool).Get().(*layout)
+	layouts.Lock()
+	defer layouts.Unlock()
+	free := layouts.free[f]
+	if len(free) == 0 {
+		return newLayout(f)
+	}
+	layouts.free[f] = free[:len(free)-1]
+	return free[len(free)-1]
 }
 
 // release lets another file have the layout. The last step's spans are gone.
 func (p *layout) release() {
-	if pool, ok := layouts.Load(p.flavor); ok {
-		pool.(*sync.Pool).Put(p)
+	layouts.Lock()
+	defer layouts.Unlock()
+	if layouts.free == nil {
+		layouts.free = map[*flavors.Flavor][]*layout{}
 	}
+	layouts.free[p.flavor] = append(layouts.free[p.flavor], p)
 }
 
 func newLayout(f *flavors.Flavor) *layout {
@@ -68,13 +82,22 @@ func (s *step) each(g group, fn func(p flavors.Place, from, to int)) {
 	}
 }
 
-// eachText calls fn with the strings among them and the path of their place.
-func (s *step) eachText(g group, fn func(text, path string)) {
+// eachText calls fn with the strings among them, which are valid until it
+// returns, and the path of their place.
+func (s *step) eachText(g group, fn func(text []byte, path string)) {
 	s.each(g, func(p flavors.Place, from, to int) {
 		if s.raw[from] == '"' {
-			fn(envelope.Unquote(s.raw[from:to]), strings.TrimPrefix(p.Path, "**."))
+			fn(plainText(s.raw[from:to]), strings.TrimPrefix(p.Path, "**."))
 		}
 	})
+}
+
+// plainText decodes a string; one without escapes is not copied.
+func plainText(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	return envelope.AppendUnquoted(nil, quoted)
 }
 
 // eachStream calls fn with the pieces of streams in the frame.

@@ -9,7 +9,8 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/flavors"
 )
 
-// step is one entry with what the rules need to know of it.
+// step is one entry with what the rules need to know of it. One step serves
+// all entries of a conversation: what is to be kept of one is copied.
 type step struct {
 	entry envelope.Entry
 	line  int
@@ -30,15 +31,22 @@ type step struct {
 	dead          []*request // at an exit: requests it leaves unanswered
 	lost          []*step    // at an exit: outbound responses to nothing
 
-	strings []stringAt // of the frame, in order; nil until asked for
-	walked  bool
-	marks   []markAt // in them; nil until asked for
-	marked  bool
+	onTape envelope.Value // the frame's tokens; without a tape where there is no frame
+	ready  struct{ quoted, walked, marked bool }
+	*scratch
 
 	places *layout        // of the conversation
 	spans  []flavors.Span // where they stand in the frame
+}
 
-	scratch *scratch // of the conversation
+// scratch is what is worked out of a frame when a rule asks for it, in memory
+// that one entry after the other uses.
+type scratch struct {
+	own     flavors.Frame
+	names   keyNames   // of the reader's tape
+	quoted  []quoted   // strings
+	strings []stringAt // those of them that may hold a mark or a path
+	marks   []markAt   // in them
 }
 
 // request is a request that waits for its answer.
@@ -57,13 +65,14 @@ type conversation struct {
 	open   []*request      // oldest first
 	early  []*step         // outbound responses to nothing so far
 
+	now     step // the entry that is looked at
 	scratch scratch
 }
 
-// step reads the next entry.
-func (t *conversation) step(e envelope.Entry) *step {
-	s := &step{entry: e, scratch: &t.scratch}
-	t.scratch.filled = false
+// step reads the next entry, which the reader has just returned.
+func (t *conversation) step(e envelope.Entry, lines *envelope.Reader) *step {
+	s := &t.now
+	*s = step{entry: e, scratch: &t.scratch}
 	s.line, s.label = e.Position()
 	switch e := e.(type) {
 	case *envelope.ExpectOutbound:
@@ -74,20 +83,24 @@ func (t *conversation) step(e envelope.Entry) *step {
 	case *envelope.RuntimeExit:
 		s.dead, s.lost = t.close(e.Status != envelope.Success)
 	}
+	if tape, at := lines.Tape(); s.raw != nil && at >= 0 {
+		s.onTape = envelope.Value{Tape: tape, Index: at}
+	}
 	if t.flavor == nil || !s.wire {
 		return s
 	}
-	f, err := t.flavor.Classify(s.dir, s.raw)
+	f, err := t.classify(s)
 	if err != nil {
 		s.frameErr = err
 		t.gap = true
 		return s
 	}
-	s.frame, s.sure = &f, !t.gap
+	t.scratch.own = f
+	s.frame, s.sure = &t.scratch.own, !t.gap
 	if t.places == nil {
 		t.places = takeLayout(t.flavor)
 	}
-	s.places, s.spans = t.places, t.places.matcher.Find(s.dir, f)
+	s.places, s.spans = t.places, t.places.matcher.OnTape(s.dir, f.Method, s.onTape)
 	switch f.Kind {
 	case flavors.Request:
 		t.ask(s)
@@ -98,6 +111,26 @@ func (t *conversation) step(e envelope.Entry) *step {
 	return s
 }
 
+func (t *conversation) classify(s *step) (flavors.Frame, error) {
+	if t.flavor.OnTape != nil {
+		return t.flavor.OnTape(s.dir, s.onTape)
+	}
+	return t.flavor.Classify(s.dir, s.raw)
+}
+
+// kept returns a frame that outlives its entry.
+func kept(f flavors.Frame) flavors.Frame {
+	f.ID, f.Raw = bytes.Clone(f.ID), bytes.Clone(f.Raw)
+	return f
+}
+
+// kept returns a step that outlives its entry: its frame, and what was found
+// out about it in the conversation.
+func (s *step) kept() *step {
+	f := kept(*s.frame)
+	return &step{line: s.line, label: s.label, dir: s.dir, wire: s.wire, raw: f.Raw, frame: &f, answers: s.answers, mistyped: s.mistyped, sure: s.sure}
+}
+
 func (t *conversation) ask(s *step) {
 	if s.frame.ID != nil {
 		if i := t.find(s.dir, *s.frame); i >= 0 {
@@ -105,7 +138,7 @@ func (t *conversation) ask(s *step) {
 			t.remove(i) // reported once, by its reuse
 		}
 	}
-	r := &request{line: s.line, dir: s.dir, frame: *s.frame}
+	r := &request{line: s.line, dir: s.dir, frame: kept(*s.frame)}
 	// Where the player answers by itself, nobody needs to have recorded it.
 	r.explained = s.dir == envelope.Out && t.flavor.Minimal != nil && t.flavor.Minimal(*s.frame) != nil
 	t.open = append(t.open, r)
@@ -124,14 +157,14 @@ func (t *conversation) answer(s *step) {
 		t.remove(i)
 		return
 	}
-	if s.dir == envelope.Out && s.sure {
-		t.early = append(t.early, s)
-	}
 	for _, r := range t.open {
 		if r.dir != s.dir && s.frame.ID != nil && bytes.Equal(bytes.Trim(r.frame.ID, `"`), bytes.Trim(s.frame.ID, `"`)) {
 			s.mistyped = string(r.frame.ID)
 			r.explained = true // the answer that came has its own finding
 		}
+	}
+	if s.dir == envelope.Out && s.sure {
+		t.early = append(t.early, s.kept())
 	}
 }
 
@@ -174,12 +207,15 @@ func (t *conversation) close(abnormal bool) (dead []*request, lost []*step) {
 // of them once the client interrupts, and the one a notification withdraws by
 // its id, as serverRequest/resolved and $/cancel_request do.
 func (t *conversation) explain(s *step) {
+	if len(t.open) == 0 {
+		return
+	}
 	if s.dir == envelope.Out && s.frame.Kind != flavors.Response && interrupts(s.frame.Method) {
 		for _, r := range t.open {
 			r.explained = r.explained || r.line < s.line
 		}
 	}
-	if s.frame.Kind != flavors.Notification || !bytes.Contains(s.raw, []byte(`"requestId"`)) {
+	if s.frame.Kind != flavors.Notification || !holdsRequestID(s.raw) {
 		return
 	}
 	var names struct {
@@ -195,6 +231,21 @@ func (t *conversation) explain(s *step) {
 	}
 }
 
+// holdsRequestID looks for "requestId" by the rarest of its letters.
+func holdsRequestID(b []byte) bool {
+	const word, at = `"requestId"`, len(`"request`)
+	for {
+		i := bytes.IndexByte(b, word[at])
+		if i < 0 {
+			return false
+		}
+		if i >= at && i+len(word)-at <= len(b) && string(b[i-at:i-at+len(word)]) == word {
+			return true
+		}
+		b = b[i+1:]
+	}
+}
+
 func interrupts(method string) bool {
 	method = strings.ToLower(method)
 	return strings.Contains(method, "interrupt") || strings.Contains(method, "cancel") || strings.Contains(method, "abort")
@@ -203,8 +254,11 @@ func interrupts(method string) bool {
 // sameID compares two id literals: strings by what they say, anything else by
 // its bytes.
 func sameID(a, b json.RawMessage) bool {
-	if len(a) > 0 && len(b) > 0 && a[0] == '"' && b[0] == '"' {
+	if len(a) > 0 && bytes.Equal(a, b) {
+		return true
+	}
+	if len(a) > 0 && len(b) > 0 && a[0] == '"' && b[0] == '"' && (bytes.IndexByte(a, '\\') >= 0 || bytes.IndexByte(b, '\\') >= 0) {
 		return envelope.Unquote(a) == envelope.Unquote(b)
 	}
-	return len(a) > 0 && bytes.Equal(a, b)
+	return false
 }

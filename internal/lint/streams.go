@@ -12,7 +12,7 @@ import (
 type stream struct {
 	line   int // of the first piece that is held
 	path   string
-	key    string
+	key    []byte
 	buf    []byte
 	pieces int
 }
@@ -24,18 +24,19 @@ func (x *texts) pieces(s *step) {
 		return
 	}
 	if e.Channel == envelope.Stderr || e.Channel == envelope.Stdout {
-		x.piece(maphash.String(seed, string(e.Channel)), s.line, "frame", "", s.raw)
+		x.piece(maphash.String(seed, string(e.Channel)), s.line, "", s.raw)
 		return
 	}
 	s.eachStream(func(p *flavors.Stream, from, to int) {
 		if s.raw[from] == '"' {
-			id := maphash.String(seed, p.Path+"\x00"+p.Name(*s.frame))
-			x.piece(id, s.line, "frame."+p.Path, p.Path[strings.LastIndexByte(p.Path, '.')+1:], s.raw[from:to])
+			id := maphash.String(seed, p.Path) ^ maphash.String(seed, "\x00"+p.NameOnTape(*s.frame, s.onTape))
+			x.piece(id, s.line, p.Path, s.raw[from:to])
 		}
 	})
 }
 
-func (x *texts) piece(id uint64, line int, path, key string, quoted []byte) {
+// piece adds what stands at a path of the frame, "" for the frame itself.
+func (x *texts) piece(id uint64, line int, path string, quoted []byte) {
 	st := x.streams[id]
 	if st == nil {
 		if len(x.order) >= mostStreams {
@@ -43,12 +44,15 @@ func (x *texts) piece(id uint64, line int, path, key string, quoted []byte) {
 			delete(x.streams, x.order[0])
 			x.order = x.order[1:]
 		}
-		st = &stream{line: line, path: path, key: key}
+		st = &stream{line: line, path: "frame"}
+		if path != "" {
+			st.path, st.key = "frame."+path, []byte(path[strings.LastIndexByte(path, '.')+1:])
+		}
 		x.streams[id] = st
 		x.order = append(x.order, id)
 	}
 	st.pieces++
-	st.buf = append(st.buf, envelope.Unquote(quoted)...)
+	st.buf = envelope.AppendUnquoted(st.buf, quoted)
 	if len(st.buf) > mostStream {
 		x.cut(st, keepStream)
 		st.line = line
@@ -59,7 +63,7 @@ func (x *texts) piece(id uint64, line int, path, key string, quoted []byte) {
 // shown as a string.
 func (x *texts) cut(st *stream, keep int) {
 	if st.pieces > 1 {
-		x.unwrap(&text{line: st.line, body: string(st.buf), key: st.key, root: st.path, via: "stream"}, 3)
+		x.unwrap(&text{line: st.line, body: st.buf, key: st.key, root: st.path, via: "stream"}, 3)
 	}
 	n := copy(st.buf, st.buf[max(0, len(st.buf)-keep):])
 	if keep == 0 {

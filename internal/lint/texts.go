@@ -1,22 +1,21 @@
 package lint
 
 import (
-	"encoding/base64"
+	"bytes"
 	"hash/maphash"
 	"net/url"
 	"regexp"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
 // text is one string that rules about contents look at: of a frame, of
-// metadata, or put together from the pieces of a stream.
+// metadata, or put together from the pieces of a stream. It is valid until the
+// rule returns.
 type text struct {
 	line int
-	body string
-	key  string // the key it stands under, or is
+	body []byte
+	key  []byte // the key it stands under, or is; nil for none
 	via  string // how it was found in the string at its place: "base64", "json", …; "" for the string itself
 
 	root string // of the path
@@ -45,9 +44,14 @@ const (
 // texts shows every distinct string once, and every stream as a whole, to the
 // rules. Its memory is bounded, however long the file.
 type texts struct {
-	show    func(*text)
-	seen    hashes
-	one     text // the one that is shown; rules keep none
+	show   func(*text)
+	seen   hashes
+	one    text   // the one that is shown; rules keep none
+	plain  []byte // memory for one without its escapes
+	within [deepest + 1]struct {
+		tape   envelope.Tape
+		quoted []quoted
+	} // of JSON within a text, by depth; the last is of metadata and errors
 	streams map[uint64]*stream
 	order   []uint64 // of streams, oldest first
 }
@@ -56,51 +60,58 @@ func newTexts(show func(*text)) *texts {
 	return &texts{show: show, streams: map[uint64]*stream{}}
 }
 
-// once says whether the text, by its checksum and the key it stands under, is
-// met for the first time.
-func (x *texts) once(key []byte, h uint64) bool {
-	if secretKeyBytes(key) {
-		h ^= maphash.Bytes(seed, key)
-	}
-	return x.seen.add(h)
-}
-
 // entry shows what is new in an entry.
 func (x *texts) entry(s *step) {
 	if e, ok := s.entry.(*envelope.RuntimeExit); ok {
-		if e.Error != nil {
-			x.value(s.line, "error", e.Error)
-		}
+		x.value(s.line, "error", e.Error)
 		x.flush()
 		return
 	}
-	x.strings(s.line, "frame", s.raw, s.quoted())
+	if s.onTape.Tape != nil {
+		x.strings(s.line, "frame", s.onTape, s.quoted(), &s.names)
+	}
 	x.pieces(s)
 }
 
 // value shows the strings of a JSON value, keys among them.
 func (x *texts) value(line int, root string, raw []byte) {
-	x.strings(line, root, raw, quotedIn(nil, raw))
-}
-
-func (x *texts) strings(line int, root string, raw []byte, all []quoted) {
-	var key []byte
-	for _, q := range all {
-		if q.apart {
-			key = nil
-		}
-		if q.end-q.at >= minText+2 && x.once(key, q.hash) {
-			x.one = text{line: line, body: envelope.Unquote(raw[q.at:q.end]), root: root, raw: raw, at: q.at}
-			if key != nil {
-				x.one.key = envelope.Unquote(key)
-			}
-			x.unwrap(&x.one, 3)
-		}
-		if q.key {
-			key = raw[q.at:q.end]
-		}
+	in := &x.within[deepest]
+	if v, ok := scanned(&in.tape, raw); ok {
+		in.quoted = quotedIn(in.quoted[:0], v, nil)
+		x.strings(line, root, v, in.quoted, nil)
 	}
 }
+
+// strings shows those that are met for the first time, with the key they stand
+// under where that may make a difference.
+func (x *texts) strings(line int, root string, v envelope.Value, all []quoted, names *keyNames) {
+	raw := v.Bytes()
+	for i := range all {
+		q := &all[i]
+		if q.end-q.at < minText+2 {
+			continue
+		}
+		isNew := x.seen.add(q.hash ^ q.context)
+		if q.name != 0 {
+			names[q.name].seen = true
+		}
+		if !isNew {
+			continue
+		}
+		x.one = text{line: line, body: raw[q.at+1 : q.end-1], root: root, raw: raw, at: int(q.at)}
+		if q.escaped {
+			x.plain = envelope.AppendUnquoted(x.plain[:0], raw[q.at:q.end])
+			x.one.body = x.plain
+		}
+		if q.under > 0 {
+			x.one.key = plainText(v.Tape.Bytes(v.Tape.Tokens[q.under]))
+		}
+		x.unwrap(&x.one, deepest)
+	}
+}
+
+// deepest is how many forms within one another are looked through.
+const deepest = 3
 
 // minText is the length below which nothing of interest fits.
 const minText = 6
@@ -112,126 +123,67 @@ func (x *texts) unwrap(t *text, depth int) {
 	if depth == 0 || len(t.body) < 12 {
 		return
 	}
-	deeper := func(via, key, body string) {
-		if len(body) < minText || body == t.body || !x.once(nil, maphash.String(seed, via+body)) {
-			return
-		}
-		inner := *t
-		inner.body, inner.key, inner.via = body, key, via
-		x.unwrap(&inner, depth-1)
-	}
-	b := strings.TrimSpace(t.body)
-	if strings.IndexByte(b, '\x1b') >= 0 {
-		deeper("colours", t.key, colours.ReplaceAllString(b, ""))
+	b := bytes.TrimSpace(t.body)
+	if bytes.IndexByte(b, '\x1b') >= 0 {
+		x.deeper(t, depth, "colours", t.key, colours.ReplaceAll(b, nil))
 	}
 	switch {
-	case len(b) > 1 && (b[0] == '{' || b[0] == '[') && envelope.Valid([]byte(b)):
-		nested([]byte(b), func(key, body string) { deeper("json", key, body) })
-	case strings.IndexByte(b, '\\') >= 0:
-		deeper("escapes", t.key, unescape(b))
+	case x.nested(t, depth, b):
+	case bytes.IndexByte(b, '\\') >= 0:
+		x.deeper(t, depth, "escapes", t.key, unescape(b))
 	}
-	if strings.IndexByte(b, '%') >= 0 {
-		if plain, err := url.PathUnescape(b); err == nil {
-			deeper("url", t.key, plain)
+	if bytes.IndexByte(b, '%') >= 0 {
+		if plain, err := url.PathUnescape(string(b)); err == nil {
+			x.deeper(t, depth, "url", t.key, []byte(plain))
 		}
 	}
-	eachRun(b, 16, func(run string, _ int) {
-		if plain := decode64(run); plain != "" {
-			deeper("base64", t.key, plain)
+	eachRun(b, 16, func(run []byte, _ int) {
+		if plain := decode64(run); len(plain) > 0 {
+			x.deeper(t, depth, "base64", t.key, plain)
 		}
 	})
+}
+
+// deeper unwraps what a text holds in another form.
+func (x *texts) deeper(t *text, depth int, via string, key, body []byte) {
+	if len(body) < minText || bytes.Equal(body, t.body) || !x.seen.add(maphash.Bytes(seed, body)^maphash.String(seed, via)) {
+		return
+	}
+	inner := *t
+	inner.body, inner.key, inner.via = body, key, via
+	x.unwrap(&inner, depth-1)
 }
 
 // colours are a terminal's escapes, which may stand within a word.
 var colours = regexp.MustCompile(`\x1b\[[0-9;?]*[A-Za-z]`)
 
-// colon returns the offset of the colon after a key that ends at i, 0 where
-// the string is no key.
-func colon(raw []byte, i int) int {
-	for ; i < len(raw); i++ {
-		switch raw[i] {
-		case ':':
-			return i
-		case ' ', '\t', '\r', '\n':
-		default:
-			return 0
-		}
+// nested shows the strings of a text that is JSON, and says whether it is.
+func (x *texts) nested(t *text, depth int, b []byte) bool {
+	if len(b) < 2 || b[0] != '{' && b[0] != '[' {
+		return false
 	}
-	return 0
+	in := &x.within[depth-1]
+	v, ok := scanned(&in.tape, b)
+	if !ok {
+		return false
+	}
+	in.quoted = quotedIn(in.quoted[:0], v, nil)
+	for _, q := range in.quoted {
+		var key []byte
+		if q.under > 0 {
+			key = plainText(v.Tape.Bytes(v.Tape.Tokens[q.under]))
+		}
+		x.deeper(t, depth, "json", key, plainText(v.Bytes()[q.at:q.end]))
+	}
+	return true
 }
 
-// nested calls fn with the strings of valid JSON and the keys they stand
-// under.
-func nested(raw []byte, fn func(key, body string)) {
-	key := ""
-	for i := 0; i < len(raw); {
-		if raw[i] != '"' {
-			if raw[i] == ',' || raw[i] == '{' {
-				key = ""
-			}
-			i++
-			continue
-		}
-		end := envelope.SkipString(raw, i)
-		body := envelope.Unquote(raw[i:end])
-		fn(key, body)
-		if colon(raw, end) > 0 {
-			key = body
-		}
-		i = end
-	}
-}
-
-// unescape undoes JSON's escapes in text that need not be a whole string.
-func unescape(s string) string {
-	return envelope.Unquote(append(append([]byte{'"'}, strings.TrimRight(s, `\`)...), '"'))
-}
-
-func runByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '+' || c == '/' || c == '-' || c == '_'
-}
-
-// eachRun calls fn with the runs of base64's letters, padding included.
-func eachRun(s string, least int, fn func(run string, at int)) {
-	for i := 0; i < len(s); {
-		if !runByte(s[i]) {
-			i++
-			continue
-		}
-		start := i
-		for i < len(s) && runByte(s[i]) {
-			i++
-		}
-		end := i
-		for i < len(s) && s[i] == '=' && i < end+2 {
-			i++
-		}
-		if end-start >= least {
-			fn(s[start:i], start)
-		}
-	}
-}
-
-// decode64 decodes base64 of either alphabet that holds text, "" else.
-func decode64(run string) string {
-	body := strings.TrimRight(run, "=")
-	if len(body) > mostStream || len(body)%4 == 1 {
-		return ""
-	}
-	enc := base64.RawStdEncoding
-	if strings.ContainsAny(body, "-_") {
-		enc = base64.RawURLEncoding
-	}
-	b, err := enc.DecodeString(body)
-	if err != nil || !utf8.Valid(b) {
-		return ""
-	}
-	for _, c := range b {
-		if c < 0x20 && c != '\n' && c != '\r' && c != '\t' || c == 0x7f {
-			return ""
-		}
-	}
-	return string(b)
+// unescape undoes JSON's escapes in text that need not be a whole string: where
+// the last one is cut off, zeros follow.
+func unescape(s []byte) []byte {
+	s = bytes.TrimRight(s, `\`)
+	quoted := make([]byte, 0, len(s)+8)
+	return envelope.AppendUnquoted(nil, append(append(append(quoted, '"'), s...), '"'))
 }
 
 // pathOf is the path of the string at an offset of valid JSON.

@@ -2,6 +2,8 @@ package lint
 
 import (
 	"bytes"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -21,42 +23,97 @@ type stringAt struct {
 // path is where the string stands, such as "frame.params.cwd".
 func (t stringAt) path() string { return pathOf(t.root, t.raw, t.at) }
 
-// texts returns the strings of the frame that may interest a rule.
+// texts returns the strings of the frame that may interest a rule. The slice
+// is valid until the next entry.
 func (s *step) texts() []stringAt {
-	if !s.walked {
-		s.walked = true
-		if s.raw != nil {
-			s.strings = walk("frame", s.raw)
+	if !s.ready.walked {
+		s.ready.walked = true
+		s.strings = s.strings[:0]
+		if s.onTape.Tape != nil {
+			s.strings = walk(s.strings, "frame", s.onTape)
 		}
 	}
 	return s.strings
 }
 
-// walk returns the strings of a valid JSON value that may hold a placeholder
-// or a home directory. Most values have none, which one look tells; escapes may
-// hide what is looked for. Paths begin with root.
-func walk(root string, raw []byte) (found []stringAt) {
-	var marks [][]byte
-	for _, mark := range [][]byte{[]byte("<"), []byte("/home/"), []byte("-home-"), []byte("Users"), []byte(`\u`), []byte(`\/`)} {
-		if bytes.Contains(raw, mark) {
-			marks = append(marks, mark)
-		}
-	}
-	for i := 0; i < len(raw) && len(marks) > 0; {
-		if raw[i] != '"' {
-			i++
-			continue
-		}
-		end := envelope.SkipString(raw, i)
-		for _, mark := range marks {
-			if bytes.Contains(raw[i:end], mark) {
-				found = append(found, stringAt{envelope.Unquote(raw[i:end]), colon(raw, end) > 0, root, raw, i})
-				break
+// walk appends the strings of a value that may hold a placeholder or a home
+// directory, keys among them. Most values have none. Paths begin with root.
+func walk(dst []stringAt, root string, v envelope.Value) []stringAt {
+	raw := v.Bytes()
+	tokens := v.Tape.Tokens[v.Index:v.Tape.Tokens[v.Index].Next]
+	origin := int(tokens[0].At)
+	var room [16]int
+	hits := room[:0] // indexes of tokens
+	// look takes up what next finds from i on, where the first is.
+	look := func(next func([]byte) int, i int) {
+		for i >= 0 {
+			// No token begins within a string: the last one before is it.
+			n := sort.Search(len(tokens), func(n int) bool { return int(tokens[n].At)-origin > i }) - 1
+			hits = append(hits, n)
+			at := int(tokens[n].End) - origin
+			if i = next(raw[at:]); i >= 0 {
+				i += at
 			}
 		}
-		i = end
 	}
-	return found
+	look(nextMark, nextMark(raw))
+	look(nextEscape, nextEscape(raw))
+	look(nextUsers, nextUsers(raw))
+	look(nextHome, nextHome(raw))
+	if len(hits) == 0 {
+		return dst
+	}
+	slices.Sort(hits)
+	for _, n := range slices.Compact(hits) {
+		t := tokens[n]
+		dst = append(dst, stringAt{envelope.Unquote(v.Tape.Bytes(t)), t.Kind == envelope.Key, root, raw, int(t.At) - origin})
+	}
+	return dst
+}
+
+// What one of must be in a string that may hold a mark or a home directory;
+// escapes may hide either. Each returns the offset of the next one in b, less
+// than 0 for none; none can stand outside of strings.
+
+func nextMark(b []byte) int { return bytes.IndexByte(b, '<') }
+
+func nextUsers(b []byte) int {
+	if at := bytes.IndexByte(b, 'U'); at >= 0 {
+		if i := bytes.Index(b[at:], []byte("Users")); i >= 0 {
+			return at + i
+		}
+	}
+	return -1
+}
+
+func nextEscape(b []byte) int {
+	for at := 0; ; at += 2 {
+		i := bytes.IndexByte(b[at:], '\\')
+		if i < 0 {
+			return -1
+		}
+		if at += i; b[at+1] == 'u' || b[at+1] == '/' {
+			return at
+		}
+	}
+}
+
+func nextHome(b []byte) int {
+	for at := 0; ; at++ { // by the rarest of its letters
+		i := bytes.IndexByte(b[at:], 'm')
+		if i < 0 {
+			return -1
+		}
+		if at += i; at > 2 && at+2 < len(b) && b[at+1] == 'e' && b[at-1] == 'o' && b[at-2] == 'h' && (b[at+2] == '/' || b[at+2] == '-') {
+			return at
+		}
+	}
+}
+
+// scanned is a value that is no frame on a tape of its own, in which all
+// strings can be seen.
+func scanned(tape *envelope.Tape, raw []byte) (v envelope.Value, ok bool) {
+	return envelope.Value{Tape: tape}, tape.Scan(raw)
 }
 
 // walker reads one value to find a string's path. Each method takes the index

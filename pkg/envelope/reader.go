@@ -3,12 +3,10 @@ package envelope
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 )
 
 // Reader reads a transcript line by line. Only LF ends a line; a CR before it
@@ -18,14 +16,31 @@ type Reader struct {
 	// MaxLine is the longest line accepted, in bytes; 0 means MaxLine.
 	MaxLine int
 
+	// Borrow makes entries cheap for one who looks at each and keeps none:
+	// an entry from Next, with all that it holds but strings, is valid until
+	// the next call, and Tape has its line's tokens.
+	Borrow bool
+
 	name   string
 	src    *bufio.Reader
 	buf    []byte
 	line   int // of the line last read
 	crlf   int
+	open   bool // the line last read was not terminated
 	header bool
-	fields []Member          // of the line being read
-	labels map[string]string // labels met, so that a label is one string
+	text   []byte // the line last read, as line ends are cut off
+
+	scratch []byte            // of Canonical
+	fields  []Member          // of the line being read
+	labels  map[string]string // labels met, so that a label is one string
+
+	// Where Borrow is set:
+	tape  Tape
+	frame int // token of the line's frame, -1 for none
+	out   ExpectOutbound
+	in    EmitInbound
+	exit  RuntimeExit
+	ms    int64
 }
 
 // NewReader returns a Reader of r. The name stands in every error.
@@ -63,8 +78,27 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 	}
 }
 
-// CRLF returns how many of the lines read so far ended in CR LF.
-func (r *Reader) CRLF() int { return r.crlf }
+// Canonical says whether the line last read, which became the entry, is what a
+// Writer makes of that. The frame of a borrowed entry costs nothing to compare.
+func (r *Reader) Canonical(e Entry) bool {
+	line, frame := r.text, []byte(nil)
+	var err error
+	if r.scratch, frame, err = appendHead(r.scratch[:0], e); err != nil {
+		return false // unreachable unless an Entry is added
+	}
+	for _, part := range [...][]byte{r.scratch, frame} {
+		if !bytes.HasPrefix(line, part) {
+			return false
+		}
+		line = line[len(part):]
+	}
+	r.scratch = appendTail(r.scratch[:0], e)
+	return bytes.Equal(line, r.scratch[:len(r.scratch)-1]) // without the LF
+}
+
+// Tape returns the tokens of the entry last read and the index of its frame
+// among them, -1 where it has none. It is filled where Borrow is set.
+func (r *Reader) Tape() (tape *Tape, frame int) { return &r.tape, r.frame }
 
 // Header reads the first line. It must be called once, before Next.
 func (r *Reader) Header() (*Header, error) {
@@ -106,7 +140,7 @@ func (r *Reader) Header() (*Header, error) {
 			}
 			h.Metadata = clone(f.Value)
 		default:
-			h.Extra = append(h.Extra, keep(f))
+			h.Extra = append(h.Extra, Member{Name: f.Name, Value: clone(f.Value), key: bytes.Clone(f.key)})
 		}
 		if err != nil {
 			return nil, err
@@ -147,7 +181,11 @@ func (r *Reader) Next() (Entry, error) {
 }
 
 func (r *Reader) expectOutbound(fields []Member) (Entry, error) {
-	e := &ExpectOutbound{Line: r.line}
+	e := &r.out
+	if !r.Borrow {
+		e = new(ExpectOutbound)
+	}
+	*e = ExpectOutbound{Line: r.line}
 	var err error
 	for _, f := range fields {
 		switch f.Name {
@@ -160,9 +198,9 @@ func (r *Reader) expectOutbound(fields []Member) (Entry, error) {
 		case "repeat":
 			err = r.boolean(f, &e.Repeat)
 		case "frame":
-			e.Frame = clone(f.Value)
+			e.Frame = r.part(f.Value)
 		default:
-			e.Extra = append(e.Extra, keep(f))
+			e.Extra = append(e.Extra, r.keep(f))
 		}
 		if err != nil {
 			return nil, err
@@ -175,7 +213,11 @@ func (r *Reader) expectOutbound(fields []Member) (Entry, error) {
 }
 
 func (r *Reader) emitInbound(fields []Member) (Entry, error) {
-	e := &EmitInbound{Line: r.line}
+	e := &r.in
+	if !r.Borrow {
+		e = new(EmitInbound)
+	}
+	*e = EmitInbound{Line: r.line}
 	var err error
 	for _, f := range fields {
 		switch f.Name {
@@ -184,11 +226,11 @@ func (r *Reader) emitInbound(fields []Member) (Entry, error) {
 		case "channel":
 			err = r.str(f, (*string)(&e.Channel))
 		case "frame":
-			e.Frame = clone(f.Value)
+			e.Frame = r.part(f.Value)
 		case "afterMs":
 			e.AfterMs, err = r.millis(f)
 		default:
-			e.Extra = append(e.Extra, keep(f))
+			e.Extra = append(e.Extra, r.keep(f))
 		}
 		if err != nil {
 			return nil, err
@@ -210,7 +252,11 @@ func (r *Reader) emitInbound(fields []Member) (Entry, error) {
 }
 
 func (r *Reader) runtimeExit(fields []Member) (Entry, error) {
-	e := &RuntimeExit{Line: r.line}
+	e := &r.exit
+	if !r.Borrow {
+		e = new(RuntimeExit)
+	}
+	*e = RuntimeExit{Line: r.line}
 	var err error
 	for _, f := range fields {
 		switch f.Name {
@@ -221,9 +267,9 @@ func (r *Reader) runtimeExit(fields []Member) (Entry, error) {
 		case "status":
 			err = r.str(f, (*string)(&e.Status))
 		case "error":
-			e.Error = clone(f.Value)
+			e.Error = r.part(f.Value)
 		default:
-			e.Extra = append(e.Extra, keep(f))
+			e.Extra = append(e.Extra, r.keep(f))
 		}
 		if err != nil {
 			return nil, err
@@ -236,78 +282,6 @@ func (r *Reader) runtimeExit(fields []Member) (Entry, error) {
 	return nil, r.errorf("runtime_exit status %q: want success, error or cancelled", string(e.Status))
 }
 
-// readLine returns the next line that is not blank, without its end. The
-// slice is valid until the next call.
-func (r *Reader) readLine() ([]byte, error) {
-	limit := r.MaxLine
-	if limit <= 0 {
-		limit = MaxLine
-	}
-	for {
-		line, err := r.rawLine(limit)
-		if err != nil {
-			return nil, err
-		}
-		if n := len(line); n > 0 && line[n-1] == '\r' {
-			r.crlf++
-			line = line[:n-1]
-		}
-		if len(bytes.TrimLeft(line, " \t\r")) > 0 {
-			return line, nil
-		}
-	}
-}
-
-// rawLine returns the bytes before the next LF, or before the end.
-func (r *Reader) rawLine(limit int) ([]byte, error) {
-	if cap(r.buf) > 1<<20 {
-		r.buf = nil // do not hold on to one giant line
-	}
-	r.buf = r.buf[:0]
-	r.line++
-	for {
-		part, err := r.src.ReadSlice('\n')
-		if err == nil {
-			part = part[:len(part)-1]
-		}
-		if len(r.buf)+len(part) > limit {
-			if err == bufio.ErrBufferFull {
-				err = r.skipLine()
-			}
-			if err != nil && err != io.EOF {
-				return nil, fmt.Errorf("%s:%d: %w", r.name, r.line, err)
-			}
-			return nil, r.errorf("line is longer than %d bytes: raise the line limit", limit)
-		}
-		switch {
-		case err == nil && len(r.buf) == 0:
-			return part, nil // the common case: no copy
-		case err == nil:
-			r.buf = append(r.buf, part...)
-			return r.buf, nil
-		case err == bufio.ErrBufferFull:
-			r.buf = append(r.buf, part...)
-		case err == io.EOF:
-			r.buf = append(r.buf, part...)
-			if len(r.buf) == 0 {
-				r.line--
-				return nil, io.EOF
-			}
-			return r.buf, nil
-		default:
-			return nil, fmt.Errorf("%s:%d: %w", r.name, r.line, err)
-		}
-	}
-}
-
-func (r *Reader) skipLine() error {
-	for {
-		if _, err := r.src.ReadSlice('\n'); err != bufio.ErrBufferFull {
-			return err
-		}
-	}
-}
-
 func (r *Reader) errorf(format string, args ...any) error {
 	line := r.line
 	if line == 0 {
@@ -315,120 +289,3 @@ func (r *Reader) errorf(format string, args ...any) error {
 	}
 	return &SyntaxError{File: r.name, Line: line, Msg: fmt.Sprintf(format, args...)}
 }
-
-// record is one line, split: its type and the other fields, which point into
-// the line and are valid until the next one.
-type record struct {
-	typ  string
-	rest []Member
-}
-
-func (r *Reader) members(line []byte) (record, error) {
-	var m record
-	line = bytes.TrimSpace(line)
-	typed := false
-	r.fields = r.fields[:0]
-	ok, err := ValidMembers(line, func(key, value []byte) error {
-		name := fieldName(key)
-		if name == "type" {
-			if typed {
-				return r.errorf("duplicate field \"type\"")
-			}
-			typed = true
-			if value[0] != '"' {
-				return r.errorf("type is %s: want a string", kindOf(value))
-			}
-			m.typ = fieldName(value)
-			return nil
-		}
-		for _, f := range r.fields {
-			if f.Name == name {
-				return r.errorf("duplicate field %q", name)
-			}
-		}
-		r.fields = append(r.fields, Member{Name: name, Value: value, key: key})
-		return nil
-	})
-	m.rest = r.fields
-	switch {
-	case err != nil:
-		return m, err
-	case !ok:
-		return m, r.errorf("not JSON: %s", jsonError(line))
-	case line[0] != '{':
-		return m, r.errorf("line is %s: want an object", kindOf(line))
-	}
-	return m, nil
-}
-
-// fieldName decodes a key or a type, without an allocation for the usual ones.
-func fieldName(quoted []byte) string {
-	for _, name := range [...]string{
-		"type", "label", "frame", "expect_outbound", "emit_inbound", "afterMs", "channel", "runtime_exit", "status",
-	} {
-		if len(quoted) == len(name)+2 && string(quoted[1:len(quoted)-1]) == name {
-			return name
-		}
-	}
-	return Unquote(quoted)
-}
-
-// label decodes a label; one that was met before is the same string.
-func (r *Reader) label(f Member, to *string) error {
-	if known, ok := r.labels[string(f.Value)]; ok {
-		*to = known
-		return nil
-	}
-	if err := r.str(f, to); err != nil {
-		return err
-	}
-	const most = 1024 // a transcript of generated labels must not fill memory
-	if r.labels == nil {
-		r.labels = map[string]string{}
-	}
-	if len(r.labels) < most {
-		r.labels[string(f.Value)] = *to
-	}
-	return nil
-}
-
-func (r *Reader) str(f Member, to *string) error {
-	if f.Value[0] != '"' {
-		return r.errorf("%s is %s: want a string", f.Name, kindOf(f.Value))
-	}
-	*to = Unquote(f.Value)
-	return nil
-}
-
-func (r *Reader) boolean(f Member, to *bool) error {
-	switch string(f.Value) {
-	case "true":
-		*to = true
-	case "false":
-		*to = false
-	default:
-		return r.errorf("%s is %s: want true or false", f.Name, kindOf(f.Value))
-	}
-	return nil
-}
-
-func (r *Reader) millis(f Member) (*int64, error) {
-	n, err := strconv.ParseInt(string(f.Value), 10, 64)
-	if err != nil || n < 0 {
-		return nil, r.errorf("%s is %.40s: want a whole number of milliseconds, 0 or more", f.Name, f.Value)
-	}
-	return &n, nil
-}
-
-func describeType(t string) string {
-	if t == "" {
-		return "line without a type"
-	}
-	return fmt.Sprintf("type %q", t)
-}
-
-func keep(f Member) Member {
-	return Member{Name: f.Name, Value: clone(f.Value), key: bytes.Clone(f.key)}
-}
-
-func clone(b json.RawMessage) json.RawMessage { return bytes.Clone(b) }

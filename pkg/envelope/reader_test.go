@@ -286,3 +286,68 @@ func TestEntriesDoNotAlias(t *testing.T) {
 		t.Errorf("the first entry changed from %s to %s", before, after)
 	}
 }
+
+// FuzzBorrow: entries that are borrowed are those that are kept, error by error,
+// with their frames on the tape.
+func FuzzBorrow(f *testing.F) {
+	f.Add(canonical)
+	f.Add(canonical[:len(canonical)-1])
+	for _, line := range []string{
+		`{"type":"expect_outbound","label":"x","frame":{"a":[1]},"type":"x"}`, `{"frame":1,"type":"expect_outbound"}`, ` {"type":"emit_inbound", "frame":"x" } `,
+		`{"x":1,"frame":{},"x":2,"type":1`, `{"type":"emit_inbound","frame":{},"afterMs":7,"z":{}}`, "", "\r", "[1]", "{}", "  ",
+	} {
+		f.Add(testHeader + "\r\n\n" + line + "\n" + `{"type":"runtime_exit","status":"success"}`)
+		f.Add(testHeader + "\n" + line)
+	}
+	long := strings.Repeat("x", 100<<10)
+	f.Add(testHeader + "\n" + long)
+	f.Add(testHeader + "\n" + long + "\n\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		kept, lent := NewReader("t", strings.NewReader(text)), NewReader("t", strings.NewReader(text))
+		lent.Borrow = true
+		kept.MaxLine, lent.MaxLine = 1000, 1000
+		_, want := kept.Header()
+		if _, err := lent.Header(); fmt.Sprint(err) != fmt.Sprint(want) {
+			t.Fatalf("header: %v, and kept %v", err, want)
+		}
+		for want != io.EOF {
+			var e, l Entry
+			var err error
+			e, want = kept.Next()
+			if l, err = lent.Next(); fmt.Sprint(err) != fmt.Sprint(want) {
+				t.Fatalf("%v, and kept %v", err, want)
+			}
+			if kept.Lines() != lent.Lines() || kept.Terminated() != lent.Terminated() || kept.CRLF() != lent.CRLF() {
+				t.Fatalf("line %d, kept %d", lent.Lines(), kept.Lines())
+			}
+			if e == nil {
+				continue
+			}
+			one, _ := AppendEntry(nil, e)
+			two, _ := AppendEntry(nil, l)
+			if string(one) != string(two) {
+				t.Fatalf("%s, and kept %s", two, one)
+			}
+			if got, want := lent.Canonical(l), string(lent.Line())+"\n" == string(one); got != want {
+				t.Fatalf("%s is canonical: %v, want %v", lent.Line(), got, want)
+			}
+			frame := []byte(nil)
+			switch e := e.(type) {
+			case *ExpectOutbound:
+				frame = e.Frame
+			case *EmitInbound:
+				frame = e.Frame
+			}
+			if tape, at := lent.Tape(); (at >= 0) != (frame != nil) || at >= 0 && string(tape.Bytes(tape.Tokens[at])) != string(frame) {
+				t.Fatalf("%s: the frame is token %d", lent.Line(), at)
+			}
+		}
+		lines := strings.Count(text, "\n")
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			lines++
+		}
+		if kept.Lines() != lines || kept.Terminated() != (text == "" || strings.HasSuffix(text, "\n")) {
+			t.Fatalf("%d lines, terminated %v", kept.Lines(), kept.Terminated())
+		}
+	})
+}

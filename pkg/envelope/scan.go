@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -85,56 +86,58 @@ func delimiter(c byte) bool {
 // three-byte form, so that two different escapes stay different.
 func Unquote(quoted []byte) string {
 	s := quoted[1 : len(quoted)-1]
-	for i, c := range s {
+	for _, c := range s {
 		if c == '\\' {
-			return unescape(s, i)
+			return string(AppendUnquoted(make([]byte, 0, len(s)), quoted))
 		}
 	}
 	return string(s)
 }
 
-func unescape(s []byte, i int) string {
-	out := append(make([]byte, 0, len(s)), s[:i]...)
-	for i < len(s) {
-		if s[i] != '\\' {
-			out = append(out, s[i])
-			i++
-			continue
+// AppendUnquoted is Unquote that appends to dst.
+func AppendUnquoted(dst, quoted []byte) []byte {
+	s := quoted[1 : len(quoted)-1]
+	for {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 {
+			return append(dst, s...)
 		}
-		switch c := s[i+1]; c {
+		dst = append(dst, s[:i]...)
+		s = s[i:]
+		n := 2
+		switch c := s[1]; c {
 		case 'u':
-			r := hex4(s[i+2:])
-			i += 6
-			if utf16.IsSurrogate(r) {
-				pair := rune(utf8.RuneError)
-				if i+6 <= len(s) && s[i] == '\\' && s[i+1] == 'u' {
-					pair = utf16.DecodeRune(r, hex4(s[i+2:]))
-				}
-				if pair == utf8.RuneError {
-					out = append(out, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f)
-					continue
-				}
-				i += 6
-				r = pair
-			}
-			out = utf8.AppendRune(out, r)
-			continue
+			dst, n = appendEscape(dst, s)
 		case 'b':
-			out = append(out, '\b')
+			dst = append(dst, '\b')
 		case 'f':
-			out = append(out, '\f')
+			dst = append(dst, '\f')
 		case 'n':
-			out = append(out, '\n')
+			dst = append(dst, '\n')
 		case 'r':
-			out = append(out, '\r')
+			dst = append(dst, '\r')
 		case 't':
-			out = append(out, '\t')
+			dst = append(dst, '\t')
 		default:
-			out = append(out, c)
+			dst = append(dst, c)
 		}
-		i += 2
+		s = s[min(n, len(s)):]
 	}
-	return string(out)
+}
+
+// appendEscape appends the character that s begins with the \u of, and returns
+// how long its one or two escapes are.
+func appendEscape(dst, s []byte) ([]byte, int) {
+	r := hex4(s[2:])
+	if !utf16.IsSurrogate(r) {
+		return utf8.AppendRune(dst, r), 6
+	}
+	if len(s) >= 12 && s[6] == '\\' && s[7] == 'u' {
+		if pair := utf16.DecodeRune(r, hex4(s[8:])); pair != utf8.RuneError {
+			return utf8.AppendRune(dst, pair), 12
+		}
+	}
+	return append(dst, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f), 6
 }
 
 func hex4(s []byte) rune {
@@ -158,8 +161,14 @@ func hex4(s []byte) rune {
 func AppendString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')
+	start := 0 // of what stands for itself
 	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
+		c := s[i]
+		if plain[c] && c != 0xed {
+			continue
+		}
+		dst = append(dst, s[start:i]...)
+		switch {
 		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
 		case c == '\n':
@@ -177,8 +186,9 @@ func AppendString(dst []byte, s string) []byte {
 		default:
 			dst = append(dst, c)
 		}
+		start = i + 1
 	}
-	return append(dst, '"')
+	return append(append(dst, s[start:]...), '"')
 }
 
 func kindOf(value []byte) string {

@@ -42,8 +42,10 @@ func (s *Seal) part(channel string, frame []byte) {
 	s.scratch = append(strconv.AppendInt(s.scratch, int64(len(frame)), 10), ' ')
 	s.h.Write(s.scratch)
 	s.h.Write(frame)
-	s.h.Write([]byte{'\n'})
+	s.h.Write(newline)
 }
+
+var newline = []byte{'\n'}
 
 // Sum returns "sha256:" and the checksum of what was added so far.
 func (s *Seal) Sum() string {

@@ -92,7 +92,8 @@ func validEnd(b []byte, fn func(key, value []byte) error) (int, bool, error) {
 		ok := true
 		switch c := b[i]; {
 		case c == '"':
-			i, ok = validString(b, i)
+			i, _ = scanString(b, i)
+			ok = i >= 0
 		case c == '{' || c == '[':
 			if len(stack) == maxDepth {
 				return i, false, nil
@@ -167,9 +168,8 @@ func validKey(b []byte, i int) (next, end int, ok bool) {
 	if i >= len(b) || b[i] != '"' {
 		return i, 0, false
 	}
-	end, ok = validString(b, i)
-	if !ok {
-		return end, end, false
+	if end, _ = scanString(b, i); end < 0 {
+		return i, end, false
 	}
 	if i = afterSpace(b, end); i >= len(b) || b[i] != ':' {
 		return i, end, false
@@ -177,33 +177,58 @@ func validKey(b []byte, i int) (next, end int, ok bool) {
 	return i + 1, end, true
 }
 
-func validString(b []byte, i int) (int, bool) {
-	for i++; i < len(b); i++ {
-		if i = skipPlain(b, i); i >= len(b) {
-			return i, false
+// scanString returns the index after the string that starts at i, less than 0
+// where it is none, and whether a backslash is in it.
+func scanString(b []byte, i int) (end int, escaped bool) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	i++
+	for {
+		for i+8 <= len(b) { // as skipPlain, which is too big to be put in here
+			x := binary.LittleEndian.Uint64(b[i:])
+			quote, slash := x^(ones*'"'), x^(ones*'\\')
+			if m := ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs; m != 0 {
+				i += bits.TrailingZeros64(m) >> 3
+				goto special
+			}
+			i += 8
 		}
-		switch b[i] {
-		case '"':
-			return i + 1, true
-		case '\\':
-			if i++; i >= len(b) {
-				return i, false
-			}
-			switch b[i] {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-			case 'u':
-				if i+4 >= len(b) || !isHex(b[i+1]) || !isHex(b[i+2]) || !isHex(b[i+3]) || !isHex(b[i+4]) {
-					return i, false
-				}
-				i += 4
-			default:
-				return i, false
-			}
-		default:
-			return i, false // a control character
+		for i < len(b) && plain[b[i]] {
+			i++
+		}
+		if i >= len(b) {
+			return -1, escaped
+		}
+	special:
+		switch {
+		case b[i] == '"':
+			return i + 1, escaped
+		case b[i] != '\\':
+			return -1, escaped // a control character
+		}
+		escaped = true
+		n := validEscape(b, i)
+		if n == 0 {
+			return -1, escaped
+		}
+		i += n
+	}
+}
+
+// validEscape returns the length of the escape that starts at i, 0 where it is
+// none.
+func validEscape(b []byte, i int) int {
+	if i+1 >= len(b) {
+		return 0
+	}
+	switch b[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if i+5 < len(b) && isHex(b[i+2]) && isHex(b[i+3]) && isHex(b[i+4]) && isHex(b[i+5]) {
+			return 6
 		}
 	}
-	return i, false
+	return 0
 }
 
 func isHex(c byte) bool {
@@ -211,23 +236,23 @@ func isHex(c byte) bool {
 }
 
 func validNumber(b []byte, i int) (int, bool) {
-	digits := func() bool {
-		start := i
-		for i < len(b) && b[i] >= '0' && b[i] <= '9' {
-			i++
-		}
-		return i > start
-	}
 	if b[i] == '-' {
 		i++
 	}
-	if i < len(b) && b[i] == '0' {
+	switch start := i; {
+	case i < len(b) && b[i] == '0':
 		i++
-	} else if !digits() {
-		return i, false
+	default:
+		if i = afterDigits(b, i); i == start {
+			return i, false
+		}
 	}
-	if i < len(b) && b[i] == '.' {
-		if i++; !digits() {
+	if i >= len(b) || b[i] != '.' && b[i]|0x20 != 'e' {
+		return i, true
+	}
+	if b[i] == '.' {
+		start := i + 1
+		if i = afterDigits(b, start); i == start {
 			return i, false
 		}
 	}
@@ -236,9 +261,17 @@ func validNumber(b []byte, i int) (int, bool) {
 		if i < len(b) && (b[i] == '+' || b[i] == '-') {
 			i++
 		}
-		if !digits() {
+		start := i
+		if i = afterDigits(b, start); i == start {
 			return i, false
 		}
 	}
 	return i, true
+}
+
+func afterDigits(b []byte, i int) int {
+	for i < len(b) && b[i] >= '0' && b[i] <= '9' {
+		i++
+	}
+	return i
 }

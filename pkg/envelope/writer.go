@@ -68,6 +68,16 @@ func AppendHeader(dst []byte, h *Header) []byte {
 
 // AppendEntry appends the entry's line, LF included.
 func AppendEntry(dst []byte, e Entry) ([]byte, error) {
+	dst, frame, err := appendHead(dst, e)
+	if err != nil {
+		return nil, err
+	}
+	return appendTail(append(dst, frame...), e), nil
+}
+
+// appendHead appends an entry's line up to its frame, or the error of an exit,
+// which it returns.
+func appendHead(dst []byte, e Entry) (head, frame []byte, err error) {
 	switch e := e.(type) {
 	case *ExpectOutbound:
 		l := line{append(dst, `{"type":"expect_outbound"`...)}
@@ -75,26 +85,37 @@ func AppendEntry(dst []byte, e Entry) ([]byte, error) {
 		l.optional("group", e.Group)
 		l.flag("optional", e.Optional)
 		l.flag("repeat", e.Repeat)
-		l.raw("frame", e.Frame)
-		return l.end(e.Extra), nil
+		return l.named("frame", e.Frame), e.Frame, nil
 	case *EmitInbound:
 		l := line{append(dst, `{"type":"emit_inbound"`...)}
 		l.optional("label", e.Label)
 		if e.Channel != Protocol {
 			l.optional("channel", string(e.Channel))
 		}
-		l.raw("frame", e.Frame)
-		l.millis("afterMs", e.AfterMs)
-		return l.end(e.Extra), nil
+		return l.named("frame", e.Frame), e.Frame, nil
 	case *RuntimeExit:
 		l := line{append(dst, `{"type":"runtime_exit"`...)}
 		l.optional("label", e.Label)
 		l.millis("afterMs", e.AfterMs)
 		l.str("status", string(e.Status))
-		l.raw("error", e.Error)
-		return l.end(e.Extra), nil
+		return l.named("error", e.Error), e.Error, nil
 	}
-	return nil, fmt.Errorf("envelope: entry of type %T", e) // unreachable unless an Entry is added
+	return nil, nil, fmt.Errorf("envelope: entry of type %T", e) // unreachable unless an Entry is added
+}
+
+// appendTail appends what stands after it.
+func appendTail(dst []byte, e Entry) []byte {
+	l := line{dst}
+	switch e := e.(type) {
+	case *ExpectOutbound:
+		return l.end(e.Extra)
+	case *EmitInbound:
+		l.millis("afterMs", e.AfterMs)
+		return l.end(e.Extra)
+	case *RuntimeExit:
+		return l.end(e.Extra)
+	}
+	return dst // unreachable: there was no head
 }
 
 // line builds one object, member by member.
@@ -128,6 +149,14 @@ func (l *line) millis(name string, n *int64) {
 		l.key(name)
 		l.b = strconv.AppendInt(l.b, *n, 10)
 	}
+}
+
+// named appends the name of a value that is to come, unless that is nil.
+func (l *line) named(name string, value []byte) []byte {
+	if value != nil {
+		l.key(name)
+	}
+	return l.b
 }
 
 func (l *line) raw(name string, value []byte) {

@@ -1,6 +1,7 @@
 package flavors
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,8 @@ var ACP = &Flavor{
 	Protocol:    "acp.ndjson-jsonrpc",
 	Metadata:    "acp",
 	Transport:   Stdio,
-	Classify:    classifyACP,
+	Classify:    fromBytes(classifyACP),
+	OnTape:      fromTape(classifyACP),
 	IDKey:       "id",
 	CheckID:     checkACPID,
 	NewCodec:    func(Launch) Codec { return newACPCodec() },
@@ -32,6 +34,7 @@ var ACP = &Flavor{
 	VersionArgs: []string{"--version"},
 	Label:       labelACP,
 	Probe:       probeACP,
+	Version:     acpVersion,
 	Chosen: []Place{
 		{envelope.Out, "terminal/create", "result.terminalId"},
 		{envelope.Out, "mcp/connect", "result.connectionId"},
@@ -107,9 +110,9 @@ var ACP = &Flavor{
 }
 
 // classifyACP reads a logical frame.
-func classifyACP(dir envelope.Direction, raw json.RawMessage) (Frame, error) {
-	m, err := readRPC(raw, "kind")
-	f := Frame{Raw: raw, ID: m.id, Method: m.name}
+func classifyACP(dir envelope.Direction, s source) (Frame, error) {
+	m, err := readRPC(s, `"kind"`)
+	f := Frame{Raw: s.raw, ID: m.id, Method: m.name}
 	if err == nil {
 		f.Kind, err = m.logicalKind(dir)
 	}
@@ -122,9 +125,18 @@ func classifyACP(dir envelope.Direction, raw json.RawMessage) (Frame, error) {
 // logicalKind says what a logical frame is, and whether it has the members of
 // one.
 func (m *rpc) logicalKind(dir envelope.Direction) (Kind, error) {
-	var kind string
-	if len(m.version) > 0 && m.version[0] == '"' {
-		kind = envelope.Unquote(m.version)
+	kind := ""
+	switch string(m.version) {
+	case `"request"`:
+		kind = "request"
+	case `"notification"`:
+		kind = "notification"
+	case `"response"`:
+		kind = "response"
+	default:
+		if len(m.version) > 0 && m.version[0] == '"' {
+			kind = envelope.Unquote(m.version) // it may be escaped
+		}
 	}
 	answered := m.result != nil || m.fault != nil
 	switch kind {
@@ -192,6 +204,15 @@ func labelACP(f Frame) string {
 	return kind
 }
 
+// acpVersion takes the agent's version from its answer to initialize.
+func acpVersion(dir envelope.Direction, f Frame) string {
+	if dir != envelope.In || f.Kind != Response || f.Method != "initialize" {
+		return ""
+	}
+	result := gjson.GetBytes(f.Raw, "result")
+	return cmp.Or(result.Get("agentInfo.version").String(), result.Get("info.version").String()) // of version 1, of 2
+}
+
 // probeACP takes the negotiated protocol version and the agent's own from the
 // answer to initialize, and the model from a session's settings.
 func probeACP(dir envelope.Direction, f Frame) map[string]string {
@@ -208,8 +229,9 @@ func probeACP(dir envelope.Direction, f Frame) map[string]string {
 	switch f.Method {
 	case "initialize":
 		put("protocolVersion", result.Get("protocolVersion"))
-		put("providerVersion", result.Get("agentInfo.version")) // version 1
-		put("providerVersion", result.Get("info.version"))      // version 2
+		if version := acpVersion(dir, f); version != "" {
+			facts["providerVersion"] = version
+		}
 	case "session/new", "session/load", "session/resume", "session/fork":
 		put("model", result.Get("models.currentModelId"))
 		put("model", result.Get(`configOptions.#(category=="model").currentValue`))

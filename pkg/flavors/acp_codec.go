@@ -20,27 +20,27 @@ type rpc struct {
 }
 
 // readRPC reads an object that has only the members of a JSON-RPC message, and
-// one that is called first.
-func readRPC(raw []byte, first string) (m rpc, err error) {
-	ok, err := envelope.ValidMembers(raw, func(key, value []byte) error {
+// one whose quoted key is first.
+func readRPC(s source, first string) (m rpc, err error) {
+	raw := s.raw
+	ok, err := s.members(func(key, value []byte) error {
 		var to *[]byte
-		name := envelope.Unquote(key)
-		switch name {
+		switch name := unescaped(key); string(name) {
 		case first:
 			to = &m.version
-		case "id":
+		case `"id"`:
 			to = &m.id
-		case "method":
+		case `"method"`:
 			to = &m.method
 			if value[0] != '"' {
 				return errors.New("method is not a string")
 			}
 			m.name = envelope.Unquote(value)
-		case "params":
+		case `"params"`:
 			to = &m.params
-		case "result":
+		case `"result"`:
 			to = &m.result
-		case "error":
+		case `"error"`:
 			to = &m.fault
 		default:
 			return fmt.Errorf("unknown key %s in a message", key)
@@ -115,7 +115,7 @@ func (c *acpCodec) Greeting(dst []byte) []byte { return dst }
 func (c *acpCodec) End(envelope.Direction) ([]Frame, error) { return nil, nil }
 
 func (c *acpCodec) Decode(dir envelope.Direction, wire []byte) ([]Frame, error) {
-	m, err := readRPC(wire, "jsonrpc")
+	m, err := readRPC(source{raw: wire}, `"jsonrpc"`)
 	if err != nil {
 		return nil, err
 	}
@@ -193,7 +193,7 @@ func (c *acpCodec) checkCancel(dir envelope.Direction, m *rpc) error {
 }
 
 func (c *acpCodec) Encode(dst []byte, dir envelope.Direction, f Frame, id json.RawMessage) ([]byte, error) {
-	m, err := readRPC(f.Raw, "kind")
+	m, err := readRPC(source{raw: f.Raw}, `"kind"`)
 	if err != nil {
 		return dst, err
 	}

@@ -20,6 +20,7 @@ var Claude = &Flavor{
 	Protocol:    "claude-agent-sdk.query",
 	Transport:   Stdio,
 	Classify:    classifyClaude,
+	OnTape:      fromTape(claudeFrame),
 	CheckID:     checkScalarID,
 	NewCodec:    func(l Launch) Codec { return newClaudeCodec(l) },
 	Minimal:     minimalClaude,
@@ -28,6 +29,7 @@ var Claude = &Flavor{
 	VersionArgs: []string{"--version"},
 	VersionLine: "%s (Claude Code)",
 	Probe:       probeClaude,
+	Version:     claudeVersion,
 	Chosen: []Place{
 		{envelope.Out, "query.open", "options.sessionId"},
 		{envelope.Out, "prompt.offer", "message.uuid"},
@@ -101,9 +103,10 @@ type claudeHead struct {
 	hasResponse, hasError                          bool
 }
 
-func (h *claudeHead) read(raw json.RawMessage) error {
+func (h *claudeHead) read(s source) error {
+	raw := s.raw
 	var twice bool
-	ok, err := envelope.ValidMembers(raw, func(key, value []byte) error {
+	ok, err := s.members(func(key, value []byte) error {
 		switch string(unescaped(key)) {
 		case `"type"`:
 			twice = twice || h.typ != nil
@@ -142,9 +145,13 @@ func (h *claudeHead) read(raw json.RawMessage) error {
 
 // classifyClaude reads a logical frame by its type.
 func classifyClaude(dir envelope.Direction, raw json.RawMessage) (Frame, error) {
-	f := Frame{Raw: raw}
+	return claudeFrame(dir, source{raw: raw})
+}
+
+func claudeFrame(dir envelope.Direction, s source) (Frame, error) {
+	f := Frame{Raw: s.raw}
 	var h claudeHead
-	if err := h.read(raw); err != nil {
+	if err := h.read(s); err != nil {
 		return f, err
 	}
 	typ := envelope.Unquote(h.typ)
@@ -239,6 +246,13 @@ func refuseClaude(request Frame, message string) []byte {
 	return fmt.Appendf(nil, `{"type":"control_response","response":{"subtype":"error","request_id":%s,"error":%s}}`, request.ID, quoted(message))
 }
 
+func claudeVersion(dir envelope.Direction, f Frame) string {
+	if dir != envelope.In || f.Method != "system/init" {
+		return ""
+	}
+	return gjson.GetBytes(f.Raw, "claude_code_version").Str
+}
+
 // probeClaude takes version and model from the session's first message.
 func probeClaude(dir envelope.Direction, f Frame) map[string]string {
 	switch {
@@ -246,7 +260,7 @@ func probeClaude(dir envelope.Direction, f Frame) map[string]string {
 		return map[string]string{"optionsProjection": "full"}
 	case dir == envelope.In && f.Method == "system/init":
 		return map[string]string{
-			"providerVersion": gjson.GetBytes(f.Raw, "claude_code_version").Str,
+			"providerVersion": claudeVersion(dir, f),
 			"model":           gjson.GetBytes(f.Raw, "model").Str,
 		}
 	}

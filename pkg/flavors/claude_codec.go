@@ -104,7 +104,7 @@ func (c *claudeCodec) Decode(dir envelope.Direction, wire []byte) ([]Frame, erro
 		return c.decodeOut(wire)
 	}
 	var h claudeHead
-	if err := h.read(wire); err != nil {
+	if err := h.read(source{raw: wire}); err != nil {
 		return nil, err
 	}
 	switch envelope.Unquote(h.typ) {

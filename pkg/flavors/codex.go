@@ -1,6 +1,7 @@
 package flavors
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -19,15 +20,17 @@ var Codex = &Flavor{
 	Protocol:    "codex.app-server",
 	Transport:   Stdio,
 	CheckArgs:   checkAppServerArgs,
-	Classify:    classifyRPC,
+	Classify:    fromBytes(classifyRPC),
+	OnTape:      fromTape(classifyRPC),
 	Verbatim:    true,
 	IDKey:       "id",
 	CheckID:     checkScalarID,
-	NewCodec:    func(Launch) Codec { return &plainCodec{classify: classifyRPC} },
+	NewCodec:    func(Launch) Codec { return &plainCodec{classify: fromBytes(classifyRPC)} },
 	Refusal:     refuseRPC,
 	VersionArgs: []string{"--version"},
 	VersionLine: "codex-cli %s",
 	Probe:       probeCodex,
+	Version:     codexVersion,
 	References: []Place{
 		{envelope.Out, "*", "params.threadId"},
 		{envelope.Out, "*", "params.turnId"},
@@ -119,15 +122,27 @@ func refuseRPC(request Frame, message string) []byte {
 	return fmt.Appendf(nil, `{"id":%s,"error":{"code":-32603,"message":%s}}`, request.ID, text)
 }
 
-// probeCodex takes the version from the answer to initialize, whose userAgent
-// is "client/0.171.0 (…)", and the model from a thread's settings.
+// codexVersion takes the version from the answer to initialize, whose userAgent
+// is "client/0.171.0 (…)".
+func codexVersion(dir envelope.Direction, f Frame) string {
+	if dir != envelope.In || f.Kind != Response {
+		return ""
+	}
+	if !bytes.Contains(f.Raw, []byte("userAgent")) && !bytes.Contains(f.Raw, []byte(`\u`)) {
+		return "" // most answers, which are long
+	}
+	_, rest, _ := strings.Cut(gjson.GetBytes(f.Raw, "result.userAgent").Str, "/")
+	version, _, _ := strings.Cut(rest, " ")
+	return version
+}
+
+// probeCodex takes the version, and the model from a thread's settings.
 func probeCodex(dir envelope.Direction, f Frame) map[string]string {
 	if dir != envelope.In || f.Kind != Response {
 		return nil
 	}
 	facts := map[string]string{}
-	if _, rest, ok := strings.Cut(gjson.GetBytes(f.Raw, "result.userAgent").Str, "/"); ok {
-		version, _, _ := strings.Cut(rest, " ")
+	if version := codexVersion(dir, f); version != "" {
 		facts["providerVersion"] = version
 	}
 	if gjson.GetBytes(f.Raw, "result.thread.id").Exists() {

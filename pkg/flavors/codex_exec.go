@@ -27,21 +27,24 @@ var CodexExec = &Flavor{
 	CheckArgs:   checkExecArgs,
 	Prose:       true,
 	EndsAlone:   true,
-	Classify:    classifyExec,
+	Classify:    fromBytes(classifyExec),
+	OnTape:      fromTape(classifyExec),
 	NewCodec:    func(l Launch) Codec { return &execCodec{args: l.Args} },
 	VersionArgs: []string{"--version"},
 	VersionLine: "codex-cli %s",
 	Probe:       probeExec,
+	Version:     noVersion,
 	Volatile:    []Place{{envelope.In, "thread.started", "thread_id"}},
 }
 
 // execStart is the type of the outbound frame.
 const execStart = "exec.start"
 
-func classifyExec(dir envelope.Direction, raw json.RawMessage) (Frame, error) {
+func classifyExec(dir envelope.Direction, s source) (Frame, error) {
+	raw := s.raw
 	f := Frame{Raw: raw}
 	typed := 0
-	ok, err := envelope.ValidMembers(raw, func(key, value []byte) error {
+	ok, err := s.members(func(key, value []byte) error {
 		if string(unescaped(key)) == `"type"` && value[0] == '"' {
 			f.Method = envelope.Unquote(value)
 			typed++
@@ -82,7 +85,7 @@ func (c *execCodec) Decode(dir envelope.Direction, wire []byte) ([]Frame, error)
 		}
 		return nil, nil
 	}
-	f, err := classifyExec(dir, wire)
+	f, err := classifyExec(dir, source{raw: wire})
 	if err != nil {
 		return nil, err
 	}
@@ -122,6 +125,9 @@ func (c *execCodec) Encode(dst []byte, dir envelope.Direction, f Frame, _ json.R
 	}
 	return append(append(dst, f.Raw...), '\n'), nil
 }
+
+// noVersion is for protocols whose frames do not tell it.
+func noVersion(envelope.Direction, Frame) string { return "" }
 
 // probeExec takes the model from the arguments.
 func probeExec(_ envelope.Direction, f Frame) map[string]string {

@@ -28,10 +28,12 @@ var Cursor = &Flavor{
 	Providers: []string{"cursor"},
 	Protocol:  cursorProtocol,
 	Transport: Stdio,
-	Classify:  classifyCursor,
+	Classify:  fromBytes(classifyCursor),
+	OnTape:    fromTape(classifyCursor),
 	NewCodec:  func(l Launch) Codec { return &cursorCodec{launch: l} },
 	Label:     labelCursor,
 	Probe:     probeCursor,
+	Version:   noVersion, // only bridge.ready tells it, which is no frame
 	Chosen: []Place{
 		{envelope.Out, "agent.open", "options.agentId"},
 		{envelope.Out, "agent.open", "options.idempotencyKey"},
@@ -82,8 +84,8 @@ const (
 // classifyCursor reads an object with a "type". An outbound frame must be in
 // the logged form: another one can't match, and may hold what must not be in a
 // transcript.
-func classifyCursor(dir envelope.Direction, raw json.RawMessage) (Frame, error) {
-	f, err := classifyTyped(raw)
+func classifyCursor(dir envelope.Direction, s source) (Frame, error) {
+	f, err := typedFrame(s)
 	if err != nil {
 		return f, err
 	}
@@ -100,9 +102,12 @@ func classifyCursor(dir envelope.Direction, raw json.RawMessage) (Frame, error) 
 
 // classifyTyped reads an object whose "type" says what it is. All are
 // notifications.
-func classifyTyped(raw json.RawMessage) (Frame, error) {
+func classifyTyped(raw json.RawMessage) (Frame, error) { return typedFrame(source{raw: raw}) }
+
+func typedFrame(s source) (Frame, error) {
+	raw := s.raw
 	f := Frame{Raw: raw}
-	ok, err := envelope.ValidMembers(raw, func(key, value []byte) error {
+	ok, err := s.members(func(key, value []byte) error {
 		switch {
 		case string(unescaped(key)) != `"type"`:
 		case f.Method != "":

@@ -102,6 +102,9 @@ type Flavor struct {
 	// Classify reads a logical frame. The error says why it is not one.
 	Classify func(dir envelope.Direction, raw json.RawMessage) (Frame, error)
 
+	// OnTape is Classify of a value that was scanned; nil leaves it to Classify.
+	OnTape func(dir envelope.Direction, v envelope.Value) (Frame, error)
+
 	// Verbatim says that every line of the wire is a frame as it stands,
 	// whatever came before it: equal lines are equal frames.
 	Verbatim bool
@@ -214,6 +217,11 @@ type Flavor struct {
 	// frame: as a Frame without a method whose Raw is the message, which need
 	// not be JSON.
 	Probe func(dir envelope.Direction, f Frame) map[string]string
+
+	// Version reads of a classified frame what Probe has as "providerVersion",
+	// and nothing else, which is cheaper; "" where the frame does not tell it.
+	// nil leaves it to Probe.
+	Version func(dir envelope.Direction, f Frame) string
 }
 
 // Place names values inside frames.

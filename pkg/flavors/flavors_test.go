@@ -2,10 +2,14 @@ package flavors
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
@@ -234,6 +238,60 @@ func FuzzClassify(f *testing.F) {
 	})
 }
 
+// FuzzOnTape: a frame that was scanned is classified as its bytes are, and tells
+// the same version and names.
+func FuzzOnTape(f *testing.F) {
+	for _, s := range []string{`{"id":1,"method":"a"}`, `{"\u0069d":1,"error":{}}`, `{"id":1,"id":2}`, `[{}]`, `"x"`, `{"type":"a","type":"b"}`} {
+		f.Add([]byte(s))
+	}
+	files, _ := filepath.Glob("../../transcripts/[s-t]*/*.ndjson")
+	for _, file := range files {
+		n := 0
+		eachFrame(f, file, func(_ envelope.Direction, raw json.RawMessage) {
+			if n++; n < 4 {
+				f.Add([]byte(raw))
+			}
+		})
+	}
+	volatile := map[*Flavor]*Matcher{}
+	for _, flavor := range All {
+		volatile[flavor] = NewMatcher(flavor.Volatile...)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		line := append(append([]byte(`{"frame":`), raw...), '}')
+		var tape envelope.Tape
+		if !json.Valid(raw) || !tape.Scan(line) {
+			return
+		}
+		v := envelope.Value{Tape: &tape, Index: 2}
+		raw = v.Bytes()
+		for _, flavor := range All {
+			for _, dir := range []envelope.Direction{envelope.Out, envelope.In} {
+				want, wantErr := flavor.Classify(dir, raw)
+				got, err := flavor.OnTape(dir, v)
+				if d := cmp.Diff(want, got); d != "" || fmt.Sprint(err) != fmt.Sprint(wantErr) {
+					t.Fatalf("%s: %s frame %s\n%v, by its bytes %v\n%s", flavor.Protocol, dir, raw, err, wantErr, d)
+				}
+				if err != nil {
+					continue
+				}
+				if version := flavor.Version(dir, got); version != flavor.Probe(dir, got)["providerVersion"] {
+					t.Fatalf("%s: %s frame %s tells version %q, and %v", flavor.Protocol, dir, raw, version, flavor.Probe(dir, got))
+				}
+				for _, s := range flavor.Streams {
+					if one, two := s.NameOnTape(got, v), s.Name(got); one != two {
+						t.Fatalf("%s: frame %s names %q and %q", flavor.Protocol, raw, one, two)
+					}
+				}
+				m := volatile[flavor]
+				if one, two := slices.Clone(m.OnTape(dir, got.Method, v)), m.Find(dir, got); !slices.Equal(one, two) {
+					t.Fatalf("%s: places in frame %s: %v and %v", flavor.Protocol, raw, one, two)
+				}
+			}
+		}
+	})
+}
+
 // FuzzReplaceID: the frame that comes out is the one that went in but for its
 // id, byte for byte.
 func FuzzReplaceID(f *testing.F) {
@@ -243,7 +301,7 @@ func FuzzReplaceID(f *testing.F) {
 		if !json.Valid(raw) {
 			return
 		}
-		was, err := classifyRPC(envelope.In, raw)
+		was, err := Codex.Classify(envelope.In, raw)
 		if err != nil || was.ID == nil {
 			return
 		}
@@ -252,7 +310,7 @@ func FuzzReplaceID(f *testing.F) {
 			t.Fatal(err)
 		}
 		out := replaceID(nil, was, id)
-		is, err := classifyRPC(envelope.In, out)
+		is, err := Codex.Classify(envelope.In, out)
 		if err != nil {
 			t.Fatalf("%q became %q: %v", raw, out, err)
 		}

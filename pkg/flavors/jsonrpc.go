@@ -12,10 +12,11 @@ import (
 // classifyRPC reads a JSON-RPC shaped object without a "jsonrpc" member: a
 // method and an id make a request, a method alone a notification, an id alone
 // a response, which has exactly one of result and error.
-func classifyRPC(_ envelope.Direction, raw json.RawMessage) (Frame, error) {
+func classifyRPC(_ envelope.Direction, s source) (Frame, error) {
+	raw := s.raw
 	f := Frame{Raw: raw}
 	var hasMethod, hasResult, hasError bool
-	ok, err := envelope.ValidMembers(raw, func(key, value []byte) error {
+	ok, err := s.members(func(key, value []byte) error {
 		switch string(unescaped(key)) {
 		case `"method"`:
 			if hasMethod {

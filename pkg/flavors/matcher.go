@@ -2,9 +2,7 @@ package flavors
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
-	"strings"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
@@ -15,6 +13,7 @@ type Matcher struct {
 	places []Place
 	known  map[matcherKey]*program
 	walk   walk
+	tape   envelope.Tape // of a frame that is none yet
 }
 
 type matcherKey struct {
@@ -34,145 +33,151 @@ type Span struct{ Place, From, To int }
 // Find returns where the places stand in the frame, in the order of their
 // beginnings, outer values first. The slice is valid until the next call.
 func (m *Matcher) Find(dir envelope.Direction, f Frame) []Span {
-	key := matcherKey{dir, f.Method}
+	if !m.tape.Scan(f.Raw) {
+		return nil
+	}
+	return m.find(dir, f.Method, envelope.Value{Tape: &m.tape}, 0)
+}
+
+// OnTape is Find of a frame that was scanned; offsets are from its beginning.
+func (m *Matcher) OnTape(dir envelope.Direction, method string, v envelope.Value) []Span {
+	return m.find(dir, method, v, int(v.Tape.Tokens[v.Index].At))
+}
+
+func (m *Matcher) find(dir envelope.Direction, method string, v envelope.Value, origin int) []Span {
+	key := matcherKey{dir, method}
 	p := m.known[key]
 	if p == nil {
 		const most = 1024 // methods may be made up
 		if len(m.known) >= most {
 			clear(m.known)
 		}
-		p = compilePlaces(m.places, dir, f.Method)
+		p = compilePlaces(m.places, dir, method)
 		m.known[key] = p
 	}
-	m.walk = walk{program: p, raw: f.Raw, found: m.walk.found[:0], active: m.walk.active[:0]}
-	if len(p.deep)+len(p.wild)+len(p.top) == 0 {
-		return nil
-	}
-	m.walk.active = append(m.walk.active, p.top...)
-	m.walk.value(envelope.SkipSpace(f.Raw, 0), 0)
-	return m.walk.found
-}
-
-// program is what a walk looks for in the frames of one method.
-type program struct {
-	top  []pathAt            // paths from the frame's top
-	deep map[string][]pathAt // paths from any depth, by their first segment
-	wild []pathAt            // those that begin with "*" or an index
-	keys [256]bool           // of a hash, whether a key of deep may have it
-}
-
-// pathAt is the rest of a place's path.
-type pathAt struct {
-	place int
-	rest  []string
-}
-
-func compilePlaces(places []Place, dir envelope.Direction, method string) *program {
-	p := &program{deep: map[string][]pathAt{}}
-	for i, place := range places {
-		if !place.Applies(dir, method) {
-			continue
-		}
-		rest, deep := strings.CutPrefix(place.Path, "**.")
-		at := pathAt{i, strings.Split(rest, ".")}
-		_, err := strconv.Atoi(at.rest[0])
-		switch {
-		case !deep:
-			p.top = append(p.top, at)
-		case at.rest[0] == "*" || err == nil:
-			p.wild = append(p.wild, at)
-		default:
-			p.deep[at.rest[0]] = append(p.deep[at.rest[0]], at)
-			p.keys[keyHash([]byte(at.rest[0]))] = true
+	w := &m.walk
+	if w.tape != v.Tape { // whose keys have other numbers
+		w.tape = v.Tape
+		for _, p := range m.known {
+			p.forget()
 		}
 	}
-	return p
-}
-
-func keyHash(key []byte) byte {
-	if len(key) == 0 {
-		return 0
+	w.program, w.text, w.tokens, w.origin, w.found = p, v.Tape.Text, v.Tape.Tokens, origin, w.found[:0]
+	w.active = w.active[:0]
+	if p.top.goesOn() {
+		w.active = append(w.active, &p.top)
 	}
-	return key[0]*7 + key[len(key)-1]*3 + byte(len(key))
+	w.value(v.Index, 0)
+	return w.found
 }
 
 // walk is one walk over a frame.
 type walk struct {
 	*program
-	raw    json.RawMessage
+	tape   *envelope.Tape
+	text   []byte
+	tokens []envelope.Token
+	origin int // of the offsets that are found
 	found  []Span
-	active []pathAt // a stack: paths that go on below the value that is walked
+	active []*node // a stack: what goes on below the value that is walked
 }
 
-// value walks the value at i, for which the paths from the given height of the
-// stack on are active, and returns the index after it.
-func (w *walk) value(i, base int) int {
-	if w.raw[i] != '{' && w.raw[i] != '[' || len(w.active) == base && len(w.deep)+len(w.wild) == 0 {
-		return envelope.SkipValue(w.raw, i)
-	}
-	object := w.raw[i] == '{'
+// value walks below the value of a token, for which the nodes from the given
+// height of the stack on are active.
+func (w *walk) value(at, base int) {
 	top := len(w.active)
-	i = envelope.SkipSpace(w.raw, i+1)
-	for k := 0; w.raw[i] != '}' && w.raw[i] != ']'; k++ {
-		first := len(w.found)
-		if object {
-			end := envelope.SkipString(w.raw, i)
-			key := w.raw[i+1 : end-1]
-			i = envelope.SkipSpace(w.raw, envelope.SkipSpace(w.raw, end)+1)
-			w.enter(key, base, top, i)
-		} else if base < top || len(w.wild) > 0 {
-			w.enter(strconv.AppendInt(nil, int64(k), 10), base, top, i)
+	if top == base && !w.anywhere {
+		return
+	}
+	t := &w.tokens[at]
+	end := int(t.Next)
+	switch t.Kind {
+	case '{':
+		for i := at + 1; i < end; {
+			key := &w.tokens[i]
+			if n := key.Name; n == 0 || !w.leadsNowhere(n, base, top) {
+				w.enter(w.text[key.At+1:key.End-1], n, base, top, i+1)
+			}
+			i = w.below(i+1, top)
 		}
-		last := len(w.found)
-		i = w.value(i, top)
-		for n := first; n < last; n++ {
-			w.found[n].To = i
-		}
-		w.active = w.active[:top]
-		if i = envelope.SkipSpace(w.raw, i); w.raw[i] == ',' {
-			i = envelope.SkipSpace(w.raw, i+1)
+	case '[':
+		var room [20]byte
+		for i, k := at+1, int64(0); i < end; k++ {
+			if base < top || w.wild.goesOn() {
+				w.enter(strconv.AppendInt(room[:0], k, 10), 0, base, top, i)
+			}
+			i = w.below(i, top)
 		}
 	}
-	return i + 1
+}
+
+// below walks a value that was entered and returns the index of the next.
+func (w *walk) below(at, top int) int {
+	next := int(w.tokens[at].Next)
+	if next > at+1 {
+		w.value(at, top)
+	}
+	w.active = w.active[:top]
+	return next
+}
+
+// leadsNowhere says whether a key by its number is known to begin nothing here.
+func (w *walk) leadsNowhere(name uint16, base, top int) bool {
+	if !w.idle.has(name) {
+		return false
+	}
+	for _, n := range w.active[base:top] {
+		if !n.idle.has(name) {
+			return false
+		}
+	}
+	return true
 }
 
 // enter pushes what of the paths goes on below a key, and notes those that end
-// at its value.
-func (w *walk) enter(key []byte, base, top, at int) {
+// at its value, a token. name is the key's number.
+func (w *walk) enter(key []byte, name uint16, base, top, at int) {
 	dots := bytes.IndexByte(key, '.') >= 0
 	for n := base; n < top; n++ {
-		w.step(w.active[n], key, dots, at)
+		w.step(w.active[n], key, name, dots, at)
 	}
-	for _, p := range w.wild {
-		w.step(p, key, dots, at)
+	if w.wild.goesOn() {
+		w.step(&w.wild, key, name, dots, at)
 	}
 	switch {
-	case dots: // a key with full stops takes several segments
-		for _, paths := range w.deep {
-			for _, p := range paths {
-				w.step(p, key, true, at)
-			}
-		}
+	case dots:
+		w.visit(w.deep.dotted(string(key)), at)
 	case w.keys[keyHash(key)]:
-		for _, p := range w.deep[string(key)] {
-			w.step(p, key, false, at)
-		}
+		w.visit(w.deep.below(key), at)
+	case !w.wild.goesOn():
+		w.idle.add(name)
 	}
 }
 
-func (w *walk) step(p pathAt, key []byte, dots bool, at int) {
-	n := 1
-	switch {
-	case dots:
-		if n = fitting(p.rest, string(key)); n == 0 {
-			return
-		}
-	case p.rest[0] != "*" && p.rest[0] != string(key):
+func (w *walk) step(n *node, key []byte, name uint16, dots bool, at int) {
+	w.visit(n.any, at)
+	if dots {
+		w.visit(n.dotted(string(key)), at)
 		return
 	}
-	if n == len(p.rest) {
-		w.found = append(w.found, Span{p.place, at, 0})
+	to := n.below(key)
+	if to == nil && n.any == nil {
+		n.idle.add(name)
+	}
+	w.visit(to, at)
+}
+
+// visit notes the places that end at a node, which may be nil, and keeps what
+// goes on below it.
+func (w *walk) visit(n *node, at int) {
+	if n == nil {
 		return
 	}
-	w.active = append(w.active, pathAt{p.place, p.rest[n:]})
+	for _, place := range n.places {
+		t := &w.tokens[at]
+		w.found = append(w.found, Span{place, int(t.At) - w.origin, int(t.End) - w.origin})
+	}
+	if n.goesOn() {
+		w.active = append(w.active, n)
+	}
 }

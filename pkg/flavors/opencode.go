@@ -2,6 +2,7 @@ package flavors
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,8 @@ var OpenCode = &Flavor{
 	Providers:   []string{"opencode"},
 	Protocol:    "opencode-sdk.sse",
 	Transport:   HTTP,
-	Classify:    classifyOpenCode,
+	Classify:    fromBytes(classifyOpenCode),
+	OnTape:      fromTape(classifyOpenCode),
 	CheckID:     checkScalarID,
 	NewCodec:    func(Launch) Codec { return newOpenCodeCodec() },
 	Minimal:     openCodeStream,
@@ -35,6 +37,7 @@ var OpenCode = &Flavor{
 	Ready:       "opencode server listening on %s",
 	VersionArgs: []string{"--version"},
 	Probe:       probeOpenCode,
+	Version:     openCodeVersion,
 	Label:       labelOpenCode,
 	// Plugins load with the first request that needs them, one event each. The
 	// watcher sees git's lock files when it happens to look while they are there.
@@ -122,18 +125,19 @@ const (
 //	{"type":"session.abort","input":{"sessionID":"ses_1"}}                   a request
 //	{"type":"sdk.response","operation":"session.abort","data":true}          its answer, or with "error"
 //	{"type":"sdk.event","event":{"type":"session.idle","properties":{…}}}    a notification
-func classifyOpenCode(dir envelope.Direction, raw json.RawMessage) (Frame, error) {
-	f := Frame{Raw: raw}
-	if !isObject(raw) {
+func classifyOpenCode(dir envelope.Direction, s source) (Frame, error) {
+	f := Frame{Raw: s.raw}
+	if !isObject(s.raw) {
 		return f, errors.New("not a JSON object")
 	}
-	members := map[string]json.RawMessage{}
-	ok, err := envelope.ValidMembers(raw, func(key, value []byte) error {
-		name := envelope.Unquote(key)
-		if members[name] != nil {
+	var room [4]member
+	members := object(room[:0])
+	ok, err := s.members(func(key, value []byte) error {
+		name := openCodeKey(key)
+		if members.get(name) != nil {
 			return fmt.Errorf("two members %s in one frame", key)
 		}
-		members[name] = value
+		members = append(members, member{name, value})
 		return nil
 	})
 	if err == nil && !ok {
@@ -154,39 +158,49 @@ func classifyOpenCode(dir envelope.Direction, raw json.RawMessage) (Frame, error
 		f.Method, err = checkAnswer(members)
 	case kind == sdkEvent:
 		f.Kind = Notification
-		f.Method, err = eventType(members["event"])
+		f.Method, err = eventType(members.get("event"))
 	default:
 		err = fmt.Errorf("inbound frame of type %q: want %s or %s", kind, sdkResponse, sdkEvent)
 	}
 	return f, err
 }
 
-func stringMember(members map[string]json.RawMessage, name string) (string, error) {
-	v := members[name]
+// openCodeKey decodes a key, without an allocation for the usual ones.
+func openCodeKey(quoted []byte) string {
+	for _, name := range [...]string{"type", "event", "operation", "data", "error", "input", "stream"} {
+		if string(quoted[1:len(quoted)-1]) == name {
+			return name
+		}
+	}
+	return envelope.Unquote(quoted)
+}
+
+func stringMember(members object, name string) (string, error) {
+	v := members.get(name)
 	if len(v) == 0 || v[0] != '"' || len(v) == 2 {
 		return "", fmt.Errorf("no %s: want a string that is not empty", name)
 	}
 	return envelope.Unquote(v), nil
 }
 
-func checkCall(name string, members map[string]json.RawMessage) error {
+func checkCall(name string, members object) error {
 	if to := renamed[name]; to != "" {
 		return fmt.Errorf("operation %s is written %s", name, to)
 	}
-	for key := range members {
-		if key != "type" && key != "input" {
-			return fmt.Errorf("call of %s has a member %q: want type and input", name, key)
+	for _, m := range members {
+		if m.key != "type" && m.key != "input" {
+			return fmt.Errorf("call of %s has a member %q: want type and input", name, m.key)
 		}
 	}
-	if in, ok := members["input"]; ok && in[0] != '{' {
+	if in := members.get("input"); in != nil && in[0] != '{' {
 		return fmt.Errorf("input of %s is no object", name)
 	}
 	return nil
 }
 
-func checkAnswer(members map[string]json.RawMessage) (string, error) {
+func checkAnswer(members object) (string, error) {
 	name, err := stringMember(members, "operation")
-	if err == nil && members["data"] != nil && members["error"] != nil {
+	if err == nil && members.get("data") != nil && members.get("error") != nil {
 		err = fmt.Errorf("answer to %s has both data and error", name)
 	}
 	if err == nil && renamed[name] != "" {
@@ -200,6 +214,9 @@ func checkAnswer(members map[string]json.RawMessage) (string, error) {
 func eventType(event json.RawMessage) (string, error) {
 	if len(event) == 0 || event[0] != '{' {
 		return "", errors.New("event is no object")
+	}
+	if v := valueAt(event, "type"); len(v) > 2 && v[0] == '"' && bytes.IndexByte(v, '\\') < 0 {
+		return string(v[1 : len(v)-1]), nil
 	}
 	for _, path := range []string{"type", "payload.type"} {
 		if v := gjson.GetBytes(event, path); v.Type == gjson.String && v.Str != "" {
@@ -304,6 +321,14 @@ func openCodeServe(args []string) []string {
 	return append(list, "--hostname=127.0.0.1", "--port=0")
 }
 
+// openCodeVersion takes the version from a session.
+func openCodeVersion(dir envelope.Direction, f Frame) string {
+	if dir != envelope.In || f.Method != "session.create" && f.Method != "session.created" && f.Method != "session.get" {
+		return ""
+	}
+	return cmp.Or(gjson.GetBytes(f.Raw, "event.properties.info.version").Str, gjson.GetBytes(f.Raw, "data.version").Str)
+}
+
 // probeOpenCode takes the version from a session and the model from the
 // message of an assistant.
 func probeOpenCode(dir envelope.Direction, f Frame) map[string]string {
@@ -313,10 +338,8 @@ func probeOpenCode(dir envelope.Direction, f Frame) map[string]string {
 	facts := map[string]string{}
 	switch f.Method {
 	case "session.create", "session.created", "session.get":
-		for _, path := range []string{"data.version", "event.properties.info.version"} {
-			if v := gjson.GetBytes(f.Raw, path).Str; v != "" {
-				facts["providerVersion"] = v
-			}
+		if v := openCodeVersion(dir, f); v != "" {
+			facts["providerVersion"] = v
 		}
 	case "message.updated":
 		info := gjson.GetBytes(f.Raw, "event.properties.info")

@@ -64,7 +64,7 @@ func (c *openCodeCodec) Decode(dir envelope.Direction, wire []byte) ([]Frame, er
 	if err != nil || raw == nil {
 		return nil, err
 	}
-	f, err := classifyOpenCode(dir, raw)
+	f, err := classifyOpenCode(dir, source{raw: raw})
 	if err != nil {
 		return nil, err
 	}

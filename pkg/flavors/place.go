@@ -1,8 +1,6 @@
 package flavors
 
 import (
-	"strings"
-
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
@@ -28,17 +26,4 @@ func (m *Matcher) Outer(dir envelope.Direction, f Frame) (kept [][2]int) {
 		}
 	}
 	return kept
-}
-
-// fitting returns how many segments the key takes up: several where it has
-// full stops in it, as in {"qwen.session.recordId": …}.
-func fitting(path []string, key string) int {
-	if path[0] == "*" {
-		return 1
-	}
-	n := 1 + strings.Count(key, ".")
-	if n <= len(path) && strings.Join(path[:n], ".") == key {
-		return n
-	}
-	return 0
 }

@@ -1,6 +1,8 @@
 package flavors
 
 import (
+	"bytes"
+	"errors"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -53,3 +55,73 @@ func (s Stream) Name(f Frame) string {
 	}
 	return name.String()
 }
+
+// NameOnTape is Name of a frame that was scanned.
+func (s Stream) NameOnTape(f Frame, v envelope.Value) string {
+	var room [128]byte
+	name := room[:0]
+	for _, path := range s.Key {
+		if raw := tokenAt(v, path); raw != nil {
+			name = append(name, raw...)
+		} else {
+			name = append(name, gjson.GetBytes(f.Raw, path).Raw...)
+		}
+		name = append(name, 0)
+	}
+	return string(name)
+}
+
+// tokenAt is valueAt of what was scanned.
+func tokenAt(v envelope.Value, path string) []byte {
+	tokens, at := v.Tape.Tokens, v.Index
+	for more := true; more; {
+		var key string
+		key, path, more = strings.Cut(path, ".")
+		end, next := int(tokens[at].Next), 0
+		if tokens[at].Kind != '{' {
+			return nil
+		}
+		for i := at + 1; i < end && next == 0; i = int(tokens[i+1].Next) {
+			k := v.Tape.Bytes(tokens[i])
+			if tokens[i].Escaped {
+				return nil
+			}
+			if string(k[1:len(k)-1]) == key {
+				next = i + 1
+			}
+		}
+		if next == 0 {
+			return nil
+		}
+		at = next
+	}
+	return v.Tape.Bytes(tokens[at])
+}
+
+// valueAt is gjson's Get of a path of plain keys, where it is easy: nil where
+// there is no such value, or keys are escaped.
+func valueAt(raw []byte, path string) []byte {
+	for more := true; more; {
+		var key string
+		key, path, more = strings.Cut(path, ".")
+		if len(raw) == 0 || raw[0] != '{' {
+			return nil
+		}
+		var at []byte
+		_ = envelope.EachMember(raw, func(k, value []byte) error {
+			switch {
+			case string(k[1:len(k)-1]) == key:
+				at = value
+				return errFound
+			case bytes.IndexByte(k, '\\') >= 0:
+				return errFound
+			}
+			return nil
+		})
+		raw = at
+	}
+	return raw
+}
+
+// errFound ends a search.
+var errFound = errors.New("found")

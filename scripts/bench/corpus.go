@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
@@ -15,8 +16,30 @@ import (
 	"github.com/replaypeer/replaypeer/pkg/envelope"
 )
 
+// makeCorpus fills a folder by corpus, as a process of its own: what that
+// takes in memory is the measuring process's for ever, and a process counts
+// as its own peak what its parent had when it was started. The secrets are
+// printed, one a line.
+func makeCorpus(dir, size string) {
+	n, err := strconv.ParseInt(size, 10, 64)
+	if err != nil {
+		fail(err)
+	}
+	sources, err := filepath.Glob(filepath.Join("transcripts", "*", "*.ndjson"))
+	if err != nil || len(sources) == 0 {
+		fail(errors.Join(err, errors.New("no transcripts here to make a corpus of")))
+	}
+	planted, err := corpus(dir, sources, n)
+	if err != nil {
+		fail(err)
+	}
+	for _, secret := range planted {
+		fmt.Println(secret)
+	}
+}
+
 // corpus makes transcripts of about size bytes in all out of ours, and returns
-// their names, and the secrets it planted.
+// the secrets it planted.
 //
 // Each file is one of ours, played over and over: a copy is one more launch of
 // the provider. In every copy all string values that tell something get an end
@@ -24,23 +47,23 @@ import (
 // conversation still fits together and no string is met twice; keys, methods,
 // types and other words of the protocol stay, as they do in real recordings. One
 // secret is planted in every hundredth copy.
-func corpus(dir string, sources []string, size int64) (files []string, planted []string, err error) {
+func corpus(dir string, sources []string, size int64) (planted []string, err error) {
 	share := size / int64(len(sources))
 	r := rand.New(rand.NewPCG(1, 2))
 	for i, source := range sources {
 		lines, err := os.ReadFile(source)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		head, body, _ := bytes.Cut(bytes.TrimSuffix(lines, []byte("\n")), []byte("\n"))
 		name := filepath.Join(dir, fmt.Sprintf("%03d.ndjson", i))
 		secrets, err := repeat(name, head, body, share, r)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		files, planted = append(files, name), append(planted, secrets...)
+		planted = append(planted, secrets...)
 	}
-	return files, planted, nil
+	return planted, nil
 }
 
 func repeat(name string, head, body []byte, share int64, r *rand.Rand) (planted []string, err error) {

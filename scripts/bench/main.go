@@ -28,6 +28,10 @@ func main() {
 		gitleaks(os.Args[2:])
 		return
 	}
+	if len(os.Args) == 4 && os.Args[1] == "corpus" {
+		makeCorpus(os.Args[2], os.Args[3])
+		return
+	}
 	echo := flag.String("echo", "echo", "the bare child, of scripts/bench/echo")
 	peer := flag.String("peer", "replay-peer", "the replay-peer binary")
 	record := flag.String("record", "replay-record", "the replay-record binary")

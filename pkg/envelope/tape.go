@@ -1,0 +1,185 @@
+package envelope
+
+import (
+	"bytes"
+	"math"
+)
+
+// Tape is a JSON text that was checked and cut into its keys and values in one
+// pass, for whoever looks at all of them. The zero value is ready; a Tape that
+// scans one text after the other allocates nothing once it has grown.
+//
+//	{"a":[1,"b"]}   is   {  "a"  [  1  "b"
+type Tape struct {
+	Text   []byte  // what was scanned
+	Tokens []Token // in the order of the text; brackets that close have none
+	open   []int32 // while scanning, the arrays and objects that are open
+	names  *names
+}
+
+// Token is a key or a value, Text[At:End], with its quotes or brackets.
+type Token struct {
+	At, End int32
+	// Next is the index of the token after this one and all within it; after
+	// a key comes its value.
+	Next    int32
+	Kind    byte // Key, or the first byte of the value: one of {["-0123456789tfn
+	Escaped bool // a string or key with a backslash in it
+	// Name is a number below MostNames of a key: equal keys of one tape have
+	// the same as long as the tape lives. 0 is a key without one, which a tape
+	// has no room for, or which is long or escaped.
+	Name uint16
+}
+
+// MostNames is above every number of a key.
+const MostNames = 1 << 10
+
+// Key is the kind of an object's keys.
+const Key = ':'
+
+// Value is a value on a tape.
+type Value struct {
+	Tape  *Tape
+	Index int // in Tape.Tokens
+}
+
+// Bytes returns the value as it stands.
+func (v Value) Bytes() []byte { return v.Tape.Bytes(v.Tape.Tokens[v.Index]) }
+
+// Members calls fn with the raw key (quotes included) and the raw value of each
+// member, and stops at fn's first error. A value that is no object has none.
+func (v Value) Members(fn func(key, value []byte) error) error {
+	tokens := v.Tape.Tokens
+	t := tokens[v.Index]
+	if t.Kind != '{' {
+		return nil
+	}
+	for i := v.Index + 1; i < int(t.Next); i = int(tokens[i+1].Next) {
+		if err := fn(v.Tape.Bytes(tokens[i]), v.Tape.Bytes(tokens[i+1])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Bytes returns a token of the tape as it stands in the text.
+func (t *Tape) Bytes(k Token) []byte { return t.Text[k.At:k.End:k.End] }
+
+// Scan puts a text on the tape in place of what was there, and says whether it
+// is one valid JSON value as Valid has it; the tokens count only then. A text
+// of 2 GiB or more is refused. The tape points into b.
+func (t *Tape) Scan(b []byte) bool {
+	t.Text = b
+	if len(b) > math.MaxInt32 {
+		t.Tokens = t.Tokens[:0]
+		return false
+	}
+	if t.names == nil {
+		t.names = &names{}
+	}
+	var end int
+	t.Tokens, t.open, end = scanValue(b, t.Tokens[:0], t.open[:0], t.names)
+	return end >= 0 && afterSpace(b, end) == len(b)
+}
+
+// scanValue scans the first value and returns the index after it, less than 0
+// where it is none. As validEnd it has a stack of its own: the indexes of the
+// tokens that are open.
+func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, []int32, int) {
+	i := 0
+	inObject := false // the innermost of what is open
+	for {
+		if i < len(b) && b[i] <= ' ' {
+			i = afterSpace(b, i)
+		}
+		if inObject { // a key, then a colon
+			if i >= len(b) || b[i] != '"' {
+				return tokens, open, -1
+			}
+			end, escaped := scanString(b, i)
+			if end < 0 {
+				return tokens, open, -1
+			}
+			name := uint16(0)
+			if !escaped {
+				name = names.of(b, i+1, end-1)
+			}
+			tokens = append(tokens, Token{int32(i), int32(end), int32(len(tokens) + 1), Key, escaped, name})
+			i = end
+			if i >= len(b) || b[i] != ':' {
+				if i = afterSpace(b, i); i >= len(b) || b[i] != ':' {
+					return tokens, open, -1
+				}
+			}
+			if i++; i < len(b) && b[i] <= ' ' {
+				i = afterSpace(b, i)
+			}
+		}
+		if i >= len(b) {
+			return tokens, open, -1
+		}
+		start, c := i, b[i]
+		ok, escaped := true, false
+		switch c {
+		case '"':
+			i, escaped = scanString(b, i)
+			ok = i >= 0
+		case '{', '[':
+			if len(open) == maxDepth {
+				return tokens, open, -1
+			}
+			if i++; i < len(b) && b[i] <= ' ' {
+				i = afterSpace(b, i)
+			}
+			if i >= len(b) || b[i] != c+2 { // '{' to '}' and '[' to ']'
+				inObject = c == '{'
+				open = append(open, int32(len(tokens)))
+				tokens = append(tokens, Token{At: int32(start), Kind: c})
+				continue
+			}
+			i++ // empty
+		case 't':
+			i, ok = literal(b, i, "true")
+		case 'f':
+			i, ok = literal(b, i, "false")
+		case 'n':
+			i, ok = literal(b, i, "null")
+		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			i, ok = validNumber(b, i)
+		default:
+			ok = false
+		}
+		if !ok {
+			return tokens, open, -1
+		}
+		tokens = append(tokens, Token{int32(start), int32(i), int32(len(tokens) + 1), c, escaped, 0})
+		// After a value: close what ends here, until a comma asks for more.
+		for {
+			if len(open) == 0 {
+				return tokens, open, i
+			}
+			if i < len(b) && b[i] <= ' ' {
+				i = afterSpace(b, i)
+			}
+			if i >= len(b) {
+				return tokens, open, -1
+			}
+			if b[i] == ',' {
+				i++
+				break
+			}
+			top := &tokens[open[len(open)-1]]
+			if b[i] != top.Kind+2 {
+				return tokens, open, -1
+			}
+			i++
+			top.End, top.Next = int32(i), int32(len(tokens))
+			open = open[:len(open)-1]
+			inObject = len(open) > 0 && tokens[open[len(open)-1]].Kind == '{'
+		}
+	}
+}
+
+func literal(b []byte, i int, word string) (int, bool) {
+	return i + len(word), bytes.HasPrefix(b[i:], []byte(word))
+}
