@@ -336,6 +336,9 @@ func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plays many scenarios")
 	}
+	if raced {
+		t.Skip("SKIPPED under the race detector, under which TestPairs runs the same code")
+	}
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
