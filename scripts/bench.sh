@@ -14,6 +14,13 @@ trap 'rm -rf "$dir"' EXIT
 CGO_ENABLED=0 go build -tags urfave_cli_no_docs -trimpath -ldflags "-s -w" -o "$dir/" ./cmd/replay-peer ./cmd/replay-record ./cmd/transcript-lint
 go build -o "$dir/bench" ./scripts/bench
 go build -o "$dir/echo" ./scripts/bench/echo
-TMPDIR=$dir "$dir/bench" -echo "$dir/echo" -peer "$dir/replay-peer" -record "$dir/replay-record" -lint "$dir/transcript-lint" "$@"
-case " $* " in *" -only "*) exit ;; esac
+echo "$(go env GOOS)/$(go env GOARCH), $(nproc) cores, $(go env GOVERSION)"
+measure() {
+	TMPDIR=$dir "$dir/bench" -echo "$dir/echo" -peer "$dir/replay-peer" -record "$dir/replay-record" -lint "$dir/transcript-lint" "$@"
+}
+case " $* " in *" -only "*) measure "$@"; exit ;; esac
+# Each part in a process of its own: a child is born with its parent's peak.
+for part in peer lint store; do
+	measure -only "$part" "$@"
+done
 go test -run '^$' -bench . -benchmem ./pkg/envelope ./internal/replay | grep -E '^(Benchmark|pkg:)'

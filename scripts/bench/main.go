@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"runtime/pprof"
 	"slices"
 	"sort"
@@ -54,7 +53,6 @@ func main() {
 	if b.self, err = os.Executable(); err != nil {
 		fail(err)
 	}
-	fmt.Printf("%s/%s, %d cores, %s\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version())
 	if *only == "" || *only == "peer" {
 		b.coldStart(*starts)
 		b.pipelined(*frames)
