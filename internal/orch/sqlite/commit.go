@@ -203,8 +203,12 @@ func project(ctx context.Context, tx *transaction, rows []orch.Row, streams map[
 		if err != nil {
 			return fmt.Errorf("project %s: %w", row.Kind, err)
 		}
-		if n, err := done.RowsAffected(); err != nil || n == 0 {
-			return errors.Join(err, fmt.Errorf("project %s: the hash of %s is that of another entity", row.Kind, row.ID))
+		n, err := done.RowsAffected()
+		if err == nil && n == 0 {
+			err = fmt.Errorf("the hash of %s is that of another entity", row.ID)
+		}
+		if err != nil {
+			return fmt.Errorf("project %s: %w", row.Kind, err)
 		}
 		places[row.ThreadID]++
 	}

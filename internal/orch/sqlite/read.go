@@ -48,7 +48,7 @@ func readRows(ctx context.Context, tx *transaction, s stream, take func(orch.Kin
 		parts[kind] = part
 		return nil
 	}, "SELECT kind, payload_json FROM orchestration_v2_projection WHERE position >= ? AND position < ? ORDER BY position",
-		s.position(-2*s.version), s.position(0))
+		stream{number: s.number}.position(0), s.position(0))
 	for _, kind := range orch.Kinds {
 		if len(parts[kind]) > 0 {
 			take(kind, parts[kind])
