@@ -1,7 +1,6 @@
 package envelope
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math/bits"
 )
@@ -25,12 +24,7 @@ func ValidMembers(b []byte, fn func(key, value []byte) error) (ok bool, err erro
 	if !ok || err != nil {
 		return false, err
 	}
-	for ; i < len(b); i++ {
-		if !isSpace[b[i]] {
-			return false, nil
-		}
-	}
-	return true, nil
+	return afterSpace(b, i) == len(b), nil
 }
 
 var isSpace = [256]bool{' ': true, '\t': true, '\r': true, '\n': true}
@@ -111,14 +105,11 @@ func validEnd(b []byte, fn func(key, value []byte) error) (int, bool, error) {
 		case c == '-' || c >= '0' && c <= '9':
 			i, ok = validNumber(b, i)
 		case c == 't':
-			ok = bytes.HasPrefix(b[i:], []byte("true"))
-			i += 4
+			i, ok = literal(b, i, "true")
 		case c == 'f':
-			ok = bytes.HasPrefix(b[i:], []byte("false"))
-			i += 5
+			i, ok = literal(b, i, "false")
 		case c == 'n':
-			ok = bytes.HasPrefix(b[i:], []byte("null"))
-			i += 4
+			i, ok = literal(b, i, "null")
 		default:
 			ok = false
 		}
