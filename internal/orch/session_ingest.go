@@ -126,6 +126,16 @@ func (o *Orchestrator) ingestEvent(ctx context.Context, ss *session, event Provi
 		o.log.Warn("provider event of an unknown thread", "session", ss.id, "event", fmt.Sprintf("%T", event))
 	}
 	for _, thread := range threads {
+		if whenIdle {
+			// What a child says may come before or after an effect of the thread
+			// above it, a checkpoint say. The log must not depend on which was
+			// faster.
+			for above := ss.parent(thread); above != ""; above = ss.parent(above) {
+				if err := o.idle(ctx, above, end); err != nil {
+					return err
+				}
+			}
+		}
 		var err error
 		if e, ok := event.(SubagentUpdated); ok {
 			err = o.ingestSubagent(ctx, ss, thread, e, whenIdle)

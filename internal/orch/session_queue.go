@@ -78,6 +78,13 @@ func (ss *session) adopt(nativeThreadID, threadID, parent string) {
 	}
 }
 
+// parent is the thread that a subagent's thread is below, "" of another.
+func (ss *session) parent(threadID string) string {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return ss.parents[threadID]
+}
+
 // maxEarly bounds the events that wait for their thread to be named.
 const maxEarly = 4096
 

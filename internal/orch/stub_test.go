@@ -292,6 +292,8 @@ type rig struct {
 	fail  func(req orch.CommitRequest) error // of a planned commit; nil for none
 	// heard hears of every settlement that was stored; nil does not.
 	heard func(s orch.Settlement)
+	// asked hears which thread's due effects were asked for; nil does not.
+	asked func(threadID string)
 	*orch.Orchestrator
 }
 
@@ -300,6 +302,18 @@ type rig struct {
 type flaky struct {
 	orch.Store
 	fail func(req orch.CommitRequest) error
+}
+
+// asked tells whose due effects were asked for.
+type asked struct {
+	orch.Store
+	asked func(threadID string)
+}
+
+func (a asked) DueEffects(ctx context.Context, threadID string, now time.Time) ([]orch.DueEffect, error) {
+	due, err := a.Store.DueEffects(ctx, threadID, now)
+	a.asked(threadID)
+	return due, err
 }
 
 // heard tells of settlements.
@@ -357,6 +371,9 @@ func (r *rig) start() *rig {
 	}
 	if r.heard != nil {
 		store = heard{store, r.heard}
+	}
+	if r.asked != nil {
+		store = asked{store, r.asked}
 	}
 	var seed [32]byte
 	seed[0] = byte(r.seed)

@@ -1,6 +1,7 @@
 package orch_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -133,5 +134,71 @@ func TestSessionEndEndsChildren(t *testing.T) {
 	})
 	if child.ProviderTurns[0].Status != "failed" || child.Nodes[0].Status != "failed" || child.RuntimeRequests[0].Status != "expired" {
 		t.Errorf("child: %s", pretty(child))
+	}
+}
+
+// What one child says waits for the checkpoint that its parent takes of
+// another: the log does not depend on how long that takes.
+func TestChildWaitsForParentsEffects(t *testing.T) {
+	agent := newStub()
+	agent.capabilities.Subagents, agent.capabilities.ChildThreadIDs, agent.capabilities.ThreadsPerSession = true, true, true
+	agent.turn = func(u *turn) {
+		c2 := &turn{s: u.s, thread: "C2", id: "V2"}
+		u.started()
+		u.spawn("k1", "C1", "running", "")
+		u.spawn("k2", "C2", "running", "")
+		c2.started()
+		u.spawn("k1", "C1", "completed", "one")
+		c2.say("m", "second child speaks")
+		c2.ended("completed")
+		u.ended("completed")
+	}
+	r := newRig(t, agent)
+	// What ingestion did since the parent's last facts: a thread whose due
+	// effects it asked for, or facts of a child.
+	steps := make(chan string, 1024)
+	r.asked = func(thread string) { steps <- thread }
+	r.fail = func(req orch.CommitRequest) error {
+		switch {
+		case req.ThreadID == "d":
+			for len(steps) > 0 {
+				<-steps
+			}
+		case req.CommandType != "settle":
+			steps <- "facts"
+		}
+		return nil
+	}
+	captures := 0
+	r.snaps.before = func(ctx context.Context, _ orch.CaptureRequest) {
+		if captures++; captures != 2 { // the first is the run's baseline
+			return
+		}
+		for {
+			select {
+			case step := <-steps:
+				if step == "d" || step == "facts" {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+	r.start()
+	r.create("d")
+	r.do(say("d", "c1", "go"))
+	r.awaitRun("d", 1, "completed")
+	taken, said := -1, -1
+	for i, e := range r.log() {
+		switch payload := string(e.Event.Payload); {
+		case said < 0 && strings.Contains(payload, "second child speaks"):
+			said = i
+		case taken < 0 && e.Event.Type == orch.EventCheckpointCaptured && strings.Contains(payload, ".1"):
+			taken = i
+		}
+	}
+	if taken < 0 || said < taken {
+		t.Errorf("the child spoke at event %d, the checkpoint of the other was taken at %d", said, taken)
 	}
 }
