@@ -15,49 +15,92 @@ import (
 // members in a known order, no blanks, strings that mostly need no copy. What
 // looks otherwise in any way is left to encoding/json.
 
-// layout is the fields of an entity's type, in their order.
-type layout struct {
-	fields []fieldLayout
-	index  map[string]int // by key; nil when the type has fields of another sort
-}
+// layout is the fields of an entity's type, in their order; nil when the type
+// has fields of another sort.
+type layout []fieldLayout
 
 type fieldLayout struct {
-	key   string
-	index int     // in the struct
-	time  int     // 1: time.Time, 2: *time.Time, 0: neither
-	inner *layout // of the struct that the field points to
+	key   string // as a member begins: "id":
+	index int    // in the struct
+	sort  sort
+	inner layout // of the struct that the field points to
 }
 
-var layouts sync.Map // *layout by reflect.Type
+// sort is how a field is decoded.
+type sort int
 
-func layoutOf(t reflect.Type) *layout {
+const (
+	sortOther sort = iota // by encoding/json
+	sortString
+	sortInt
+	sortBool
+	sortRaw // json.RawMessage
+	sortTime
+	sortTimePointer
+	sortStruct // a pointer to one
+)
+
+var layouts sync.Map // layout by reflect.Type
+
+func layoutOf(t reflect.Type) layout {
 	if known, ok := layouts.Load(t); ok {
-		return known.(*layout)
+		return known.(layout)
 	}
-	l := &layout{index: map[string]int{}}
+	var l layout
 	for i := range t.NumField() {
 		f := t.Field(i)
 		key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if f.Anonymous || key == "" || key == "-" {
-			l = &layout{}
+			l = nil
 			break
 		}
-		field := fieldLayout{key: key, index: i}
-		switch f.Type {
-		case reflect.TypeFor[time.Time]():
-			field.time = 1
-		case reflect.TypeFor[*time.Time]():
-			field.time = 2
-		default:
-			if f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct {
-				field.inner = layoutOf(f.Type.Elem())
-			}
+		field := fieldLayout{key: `"` + key + `":`, index: i, sort: sortOf(f.Type)}
+		if field.sort == sortStruct {
+			field.inner = layoutOf(f.Type.Elem())
 		}
-		l.index[key] = len(l.fields)
-		l.fields = append(l.fields, field)
+		l = append(l, field)
 	}
 	layouts.Store(t, l)
 	return l
+}
+
+func sortOf(t reflect.Type) sort {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return sortTime
+	case reflect.TypeFor[*time.Time]():
+		return sortTimePointer
+	case reflect.TypeFor[json.RawMessage]():
+		return sortRaw
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return sortString
+	case reflect.Int, reflect.Int64:
+		return sortInt
+	case reflect.Bool:
+		return sortBool
+	case reflect.Pointer:
+		if t.Elem().Kind() == reflect.Struct {
+			return sortStruct
+		}
+	}
+	return sortOther
+}
+
+// find is the field whose member s begins with, most likely the next one or,
+// where members were left out, one after that; nil for none.
+func (l layout) find(s string, next int) (field *fieldLayout, after int) {
+	for range l {
+		if next == len(l) {
+			next = 0
+		}
+		if f := &l[next]; strings.HasPrefix(s, f.key) {
+			return f, next + 1
+		}
+		next++
+	}
+	return nil, 0
 }
 
 // decoder decodes one entity after the other.
@@ -67,45 +110,104 @@ type decoder struct {
 }
 
 // decode fills a zero struct; false when raw is not in the known form.
-func (d *decoder) decode(l *layout, raw string, into reflect.Value) bool {
-	if l.index == nil || len(raw) < 2 || raw[0] != '{' || raw[len(raw)-1] != '}' {
-		return false
+func (d *decoder) decode(l layout, raw string, into reflect.Value) bool {
+	return raw != "" && d.object(l, raw, into) == len(raw)
+}
+
+// object decodes the object that s begins with into a zero struct. It returns
+// the object's length, 0 when it is not in the known form.
+func (d *decoder) object(l layout, s string, into reflect.Value) int {
+	if l == nil || len(s) < 2 || s[0] != '{' {
+		return 0
 	}
-	rest := raw[1:]
-	for next := 0; rest != "}"; {
-		if rest[0] != '"' {
-			return false
+	if s[1] == '}' {
+		return 2
+	}
+	for i, next := 1, 0; ; {
+		var f *fieldLayout
+		if f, next = l.find(s[i:], next); f == nil {
+			return 0
 		}
-		end := strings.IndexByte(rest[1:], '"') + 1
-		if end < 1 || end+2 >= len(rest) || rest[end+1] != ':' {
-			return false
+		i += len(f.key)
+		n := d.value(f, s[i:], into.Field(f.index))
+		if n == 0 || i+n >= len(s) {
+			return 0
 		}
-		key := rest[1:end]
-		rest = rest[end+2:]
-		size := valueSize(rest)
-		if size < 1 || size >= len(rest) {
-			return false
+		i += n + 1
+		switch s[i-1] {
+		case ',':
+		case '}':
+			return i
+		default:
+			return 0
 		}
-		value := rest[:size]
-		switch rest = rest[size:]; {
-		case rest[0] == ',' && rest[1:] != "}":
-			rest = rest[1:]
-		case rest != "}":
-			return false
+	}
+}
+
+// value decodes the value that s begins with into a field. It returns the
+// value's length, 0 when it can't.
+func (d *decoder) value(f *fieldLayout, s string, field reflect.Value) int {
+	if f.sort != sortRaw && strings.HasPrefix(s, "null") {
+		return len("null") // the field is zero
+	}
+	switch f.sort {
+	case sortString:
+		text, size := readString(s)
+		field.SetString(text)
+		return size
+	case sortInt:
+		size := numberSize(s)
+		n, err := strconv.ParseInt(s[:size], 10, 64)
+		if err != nil {
+			return 0
 		}
-		at := next
-		if at == len(l.fields) || l.fields[at].key != key {
-			var known bool
-			if at, known = l.index[key]; !known {
-				return false
+		field.SetInt(n)
+		return size
+	case sortBool:
+		if strings.HasPrefix(s, "true") {
+			field.SetBool(true)
+			return len("true")
+		}
+		if strings.HasPrefix(s, "false") {
+			return len("false")
+		}
+		return 0
+	case sortTime, sortTimePointer:
+		// What happens at once is stored with one time.
+		if d.literal == "" || !strings.HasPrefix(s, d.literal) {
+			d.literal = ""
+			size := valueSize(s)
+			if d.time.UnmarshalJSON([]byte(s[:size])) != nil {
+				return 0
 			}
+			d.literal = s[:size]
 		}
-		next = at + 1
-		if !d.set(&l.fields[at], into, value) {
-			return false
+		if t := d.time; f.sort == sortTime {
+			*field.Addr().Interface().(*time.Time) = t
+		} else {
+			*field.Addr().Interface().(**time.Time) = &t
+		}
+		return len(d.literal)
+	case sortRaw:
+		size := valueSize(s)
+		raw := []byte(s[:size])
+		if !json.Valid(raw) {
+			return 0
+		}
+		field.SetBytes(raw)
+		return size
+	case sortStruct:
+		inner := reflect.New(field.Type().Elem())
+		if size := d.object(f.inner, s, inner.Elem()); size > 0 {
+			field.Set(inner)
+			return size
 		}
 	}
-	return true
+	size := valueSize(s)
+	if json.Unmarshal([]byte(s[:size]), field.Addr().Interface()) != nil {
+		return 0
+	}
+	return size
 }
 
 // valueSize is the length of the value that s begins with; 0 when there is
@@ -140,6 +242,37 @@ func valueSize(s string) int {
 	return max(strings.IndexAny(s, ",}"), 0)
 }
 
+// numberSize is the length of the whole number that s begins with.
+func numberSize(s string) int {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && c != '-' {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// readString reads the string literal that s begins with and returns its
+// length; 0 when it can't.
+func readString(s string) (text string, size int) {
+	if s == "" || s[0] != '"' {
+		return "", 0
+	}
+	quote := strings.IndexByte(s[1:], '"')
+	if quote < 0 {
+		return "", 0
+	}
+	if text := s[1 : 1+quote]; strings.IndexByte(text, '\\') < 0 {
+		return text, quote + 2
+	}
+	size = stringSize(s)
+	text, ok := unquote(s[:size])
+	if !ok {
+		return "", 0
+	}
+	return text, size
+}
+
 // stringSize is the length of the string literal that s begins with.
 func stringSize(s string) int {
 	for i, end := 1, 0; i < len(s); {
@@ -159,61 +292,9 @@ func stringSize(s string) int {
 	return 0
 }
 
-// set decodes a value into a field of a struct.
-func (d *decoder) set(f *fieldLayout, into reflect.Value, value string) bool {
-	field := into.Field(f.index)
-	if value == "null" && field.Type() != reflect.TypeFor[json.RawMessage]() {
-		return true // it is zero
-	}
-	if f.time > 0 {
-		if value != d.literal { // what happens at once is stored with one time
-			d.literal = ""
-			if d.time.UnmarshalJSON([]byte(value)) != nil {
-				return false
-			}
-			d.literal = value
-		}
-		t := d.time
-		if f.time == 1 {
-			*field.Addr().Interface().(*time.Time) = t
-		} else {
-			*field.Addr().Interface().(**time.Time) = &t
-		}
-		return true
-	}
-	switch field.Kind() {
-	case reflect.String:
-		if text, ok := unquote(value); ok {
-			field.SetString(text)
-			return true
-		}
-	case reflect.Slice:
-		if field.Type() == reflect.TypeFor[json.RawMessage]() && (value[0] == '{' || value[0] == '[') && json.Valid([]byte(value)) {
-			field.SetBytes([]byte(value))
-			return true
-		}
-	case reflect.Pointer:
-		if f.inner != nil {
-			inner := reflect.New(field.Type().Elem())
-			if d.decode(f.inner, value, inner.Elem()) {
-				field.Set(inner)
-				return true
-			}
-		}
-	case reflect.Int, reflect.Int64:
-		n, err := strconv.ParseInt(value, 10, 64)
-		field.SetInt(n)
-		return err == nil
-	case reflect.Bool:
-		field.SetBool(value == "true")
-		return value == "true" || value == "false"
-	}
-	return json.Unmarshal([]byte(value), field.Addr().Interface()) == nil
-}
-
 // unquote reads a string literal, but for characters that take two escapes.
 func unquote(literal string) (string, bool) {
-	if literal[0] != '"' {
+	if len(literal) < 2 || literal[0] != '"' {
 		return "", false
 	}
 	text := literal[1 : len(literal)-1]

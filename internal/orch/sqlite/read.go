@@ -5,13 +5,15 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
 )
 
-// most is how many rows of a thread are handed over at once.
-const most = 512
+// most is how many rows of a kind are handed over at once, block how many rows
+// are read at once.
+const most, block = 512, 128
 
 // Thread implements orch.Store.
 func (s *Store) Thread(ctx context.Context, threadID string, take func(orch.Kind, []string)) (orch.StoredThread, error) {
@@ -31,30 +33,44 @@ func (s *Store) Thread(ctx context.Context, threadID string, take func(orch.Kind
 	return t, err
 }
 
-// readRows hands over a stream's rows.
+// readRows hands over a stream's rows. A block of them is read as two values,
+// the sizes and kinds of all and their payloads, since a step from SQLite to Go
+// costs more than reading a row does. What the inner query yields in order is
+// joined in that order.
 func readRows(ctx context.Context, tx *transaction, s stream, take func(orch.Kind, []string)) error {
 	parts := map[orch.Kind][]string{}
-	err := rows(ctx, tx, func(r *sql.Rows) error {
-		var kind orch.Kind
-		var payload string
-		if err := r.Scan((*string)(&kind), &payload); err != nil {
-			return err
+	from, to := stream{number: s.number}.position(0), s.position(0)
+	for n := block; n == block; from++ {
+		var heads, text string
+		err := tx.QueryRowContext(ctx, `SELECT count(*), coalesce(max(position), 0),
+			  coalesce(group_concat(octet_length(payload_json) || ' ' || kind, ' '), ''), coalesce(group_concat(payload_json, ''), '')
+			FROM (SELECT position, kind, payload_json FROM orchestration_v2_projection
+			  WHERE position >= ? AND position < ? ORDER BY position LIMIT `+strconv.Itoa(block)+")", from, to).Scan(&n, &from, &heads, &text)
+		if err != nil {
+			return fmt.Errorf("read rows: %w", err)
 		}
-		part := append(parts[kind], payload)
-		if len(part) == most {
-			take(kind, part)
-			part = make([]string, 0, most)
+		for range n {
+			var size, kind string
+			size, heads, _ = strings.Cut(heads, " ")
+			kind, heads, _ = strings.Cut(heads, " ")
+			bytes, err := strconv.Atoi(size)
+			if err != nil || bytes < 0 || bytes > len(text) {
+				return fmt.Errorf("read rows: a row of %q bytes in a block that has %d left", size, len(text))
+			}
+			part := append(parts[orch.Kind(kind)], text[:bytes])
+			if text = text[bytes:]; len(part) == most {
+				take(orch.Kind(kind), part)
+				part = make([]string, 0, most)
+			}
+			parts[orch.Kind(kind)] = part
 		}
-		parts[kind] = part
-		return nil
-	}, "SELECT kind, payload_json FROM orchestration_v2_projection WHERE position >= ? AND position < ? ORDER BY position",
-		stream{number: s.number}.position(0), s.position(0))
+	}
 	for _, kind := range orch.Kinds {
 		if len(parts[kind]) > 0 {
 			take(kind, parts[kind])
 		}
 	}
-	return err
+	return nil
 }
 
 // Shell implements orch.Store.
