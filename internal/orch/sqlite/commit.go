@@ -8,6 +8,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/replaypeer/replaypeer/internal/orch"
 )
@@ -20,7 +23,7 @@ func (s *Store) Commit(ctx context.Context, req orch.CommitRequest, decide func(
 	var result orch.CommitResult
 	var rejected *orch.RejectedError
 	var written map[string]stream
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.write(ctx, func(tx *connection) error {
 		if req.CommandID != "" {
 			known, err := openReceipt(ctx, tx, req)
 			if err != nil {
@@ -61,7 +64,7 @@ func (s *Store) Commit(ctx context.Context, req orch.CommitRequest, decide func(
 }
 
 // openReceipt inserts a receipt if absent; known tells that it was there.
-func openReceipt(ctx context.Context, tx *transaction, req orch.CommitRequest) (known bool, err error) {
+func openReceipt(ctx context.Context, tx *connection, req orch.CommitRequest) (known bool, err error) {
 	done, err := tx.ExecContext(ctx, `INSERT INTO orchestration_command_receipts
 		(command_id, command_type, aggregate_kind, aggregate_id, accepted_at, result_sequence, status, code, error)
 		VALUES (?, ?, 'thread', ?, ?, 0, 'accepted', '', '') ON CONFLICT DO NOTHING`,
@@ -74,7 +77,7 @@ func openReceipt(ctx context.Context, tx *transaction, req orch.CommitRequest) (
 }
 
 // closeReceipt writes the outcome of a command into its receipt.
-func closeReceipt(ctx context.Context, tx *transaction, req orch.CommitRequest, sequence int64, rejected *orch.RejectedError) (orch.Receipt, error) {
+func closeReceipt(ctx context.Context, tx *connection, req orch.CommitRequest, sequence int64, rejected *orch.RejectedError) (orch.Receipt, error) {
 	r := orch.Receipt{
 		CommandID: req.CommandID, CommandType: req.CommandType, ThreadID: req.ThreadID,
 		AcceptedAt: req.Now, Sequence: sequence, Status: "accepted",
@@ -92,7 +95,7 @@ func closeReceipt(ctx context.Context, tx *transaction, req orch.CommitRequest, 
 }
 
 // duplicate is what the first commit of a command stored.
-func duplicate(ctx context.Context, tx *transaction, commandID string) (orch.CommitResult, error) {
+func duplicate(ctx context.Context, tx *connection, commandID string) (orch.CommitResult, error) {
 	r := orch.Receipt{CommandID: commandID, Duplicate: true}
 	var at string
 	err := tx.QueryRowContext(ctx, `SELECT command_type, aggregate_id, accepted_at, result_sequence, status, code, error
@@ -110,7 +113,7 @@ func duplicate(ctx context.Context, tx *transaction, commandID string) (orch.Com
 
 // store appends a batch and projects it. It returns the streams it wrote to, as
 // they are now.
-func (s *Store) store(ctx context.Context, tx *transaction, req orch.CommitRequest, batch orch.Batch) ([]orch.StoredEvent, map[string]stream, error) {
+func (s *Store) store(ctx context.Context, tx *connection, req orch.CommitRequest, batch orch.Batch) ([]orch.StoredEvent, map[string]stream, error) {
 	if len(batch.Events) == 0 {
 		return nil, nil, nil
 	}
@@ -154,63 +157,88 @@ type metadata struct {
 }
 
 // appendEvents stores events, each as the next version of its stream.
-func appendEvents(ctx context.Context, tx *transaction, req orch.CommitRequest, events []orch.Event, streams map[string]stream) ([]orch.StoredEvent, error) {
+func appendEvents(ctx context.Context, tx *connection, req orch.CommitRequest, events []orch.Event, streams map[string]stream) ([]orch.StoredEvent, error) {
 	command, actor := sql.NullString{String: req.CommandID, Valid: req.CommandID != ""}, "system"
 	if command.Valid {
 		actor = "client"
 	}
 	stored := make([]orch.StoredEvent, 0, len(events))
-	for _, e := range events {
-		meta, err := json.Marshal(metadata{e.RunID, e.NodeID, e.Driver, e.ProviderInstanceID})
-		if err != nil {
-			return nil, err // unreachable unless metadata holds more than strings
+	for part := range slices.Chunk(events, together) {
+		args := make([]any, 0, 9*len(part))
+		for _, e := range part {
+			meta, err := json.Marshal(metadata{e.RunID, e.NodeID, e.Driver, e.ProviderInstanceID})
+			if err != nil {
+				return nil, err // unreachable unless metadata holds more than strings
+			}
+			stream := streams[e.ThreadID]
+			stream.version++
+			streams[e.ThreadID] = stream
+			args = append(args, e.ID, e.ThreadID, stream.version, e.Type, stamp(e.OccurredAt), command, actor, string(e.Payload), string(meta))
 		}
-		stream := streams[e.ThreadID]
-		stream.version++
-		done, err := tx.ExecContext(ctx, `INSERT INTO orchestration_events
-			(event_id, aggregate_kind, stream_id, stream_version, event_type, occurred_at, command_id, actor_kind,
-			 payload_json, metadata_json, application_event_version)
-			VALUES (?, 'thread', ?, ?, ?, ?, ?, ?, ?, ?, ?)`, e.ID, e.ThreadID, stream.version, e.Type, stamp(e.OccurredAt),
-			command, actor, string(e.Payload), string(meta), eventVersion)
+		done, err := tx.ExecContext(ctx, insertEvents[len(part)], args...)
 		if err != nil {
-			return nil, fmt.Errorf("append event: %w", raced(ctx, tx, e.ThreadID, stream.version, err))
+			return nil, fmt.Errorf("append events: %w", raced(ctx, tx, part, streams, err))
 		}
-		sequence, err := done.LastInsertId()
+		last, err := done.LastInsertId()
 		if err != nil {
-			return nil, fmt.Errorf("append event: %w", err)
+			return nil, fmt.Errorf("append events: %w", err)
 		}
-		streams[e.ThreadID] = stream
-		stored = append(stored, orch.StoredEvent{Sequence: sequence, CommandID: req.CommandID, Event: e})
+		for i, e := range part {
+			sequence := last - int64(len(part)-1-i)
+			stored = append(stored, orch.StoredEvent{Sequence: sequence, CommandID: req.CommandID, Event: e})
+		}
 	}
 	return stored, nil
 }
 
+// together is how many rows one statement inserts at most.
+const together = 8
+
+// Statements that insert some rows at once, by their number.
+var (
+	insertEvents = inserts(`INSERT INTO orchestration_events
+		(event_id, aggregate_kind, stream_id, stream_version, event_type, occurred_at, command_id, actor_kind,
+		 payload_json, metadata_json, application_event_version) VALUES `,
+		"(?, 'thread', ?, ?, ?, ?, ?, ?, ?, ?, "+strconv.Itoa(eventVersion)+")", "")
+	insertRows = inserts(`INSERT INTO orchestration_v2_projection
+		(position, stream, name, kind, thread_id, id, run_id, status, ordinal, payload_json) VALUES `,
+		"(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		` ON CONFLICT (stream, name) DO UPDATE SET run_id = excluded.run_id, status = excluded.status,
+		  ordinal = excluded.ordinal, payload_json = excluded.payload_json WHERE kind = excluded.kind AND id = excluded.id`)
+)
+
+func inserts(head, row, tail string) (statements [together + 1]string) {
+	for n := 1; n <= together; n++ {
+		statements[n] = head + strings.Repeat(row+", ", n-1) + row + tail
+	}
+	return statements
+}
+
 // project upserts rows of streams as they were before the batch.
-func project(ctx context.Context, tx *transaction, rows []orch.Row, streams map[string]stream) error {
+func project(ctx context.Context, tx *connection, rows []orch.Row, streams map[string]stream) error {
 	places := map[string]int64{}
-	for _, row := range rows {
-		stream := streams[row.ThreadID]
-		if stream.number == 0 {
-			return fmt.Errorf("project %s %s: thread %s has no event in the batch", row.Kind, row.ID, row.ThreadID)
+	for part := range slices.Chunk(rows, together) {
+		args := make([]any, 0, 10*len(part))
+		for _, row := range part {
+			stream := streams[row.ThreadID]
+			if stream.number == 0 {
+				return fmt.Errorf("project %s %s: thread %s has no event in the batch", row.Kind, row.ID, row.ThreadID)
+			}
+			args = append(args, stream.position(places[row.ThreadID]), stream.number, name(row), string(row.Kind), row.ThreadID, row.ID,
+				row.RunID, row.Status, row.Ordinal, string(row.Payload))
+			places[row.ThreadID]++
 		}
-		done, err := tx.ExecContext(ctx, `INSERT INTO orchestration_v2_projection
-			(position, stream, name, kind, thread_id, id, run_id, status, ordinal, payload_json)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (stream, name) DO UPDATE SET run_id = excluded.run_id, status = excluded.status,
-			  ordinal = excluded.ordinal, payload_json = excluded.payload_json WHERE kind = excluded.kind AND id = excluded.id`,
-			stream.position(places[row.ThreadID]), stream.number, name(row), string(row.Kind), row.ThreadID, row.ID,
-			row.RunID, row.Status, row.Ordinal, string(row.Payload))
+		done, err := tx.ExecContext(ctx, insertRows[len(part)], args...)
 		if err != nil {
-			return fmt.Errorf("project %s: %w", row.Kind, err)
+			return fmt.Errorf("project rows: %w", err)
 		}
 		n, err := done.RowsAffected()
-		if err == nil && n == 0 {
-			err = fmt.Errorf("the hash of %s is that of another entity", row.ID)
+		if err == nil && n < int64(len(part)) {
+			err = errors.New("the hash of an entity is that of another")
 		}
 		if err != nil {
-			return fmt.Errorf("project %s: %w", row.Kind, err)
+			return fmt.Errorf("project rows: %w", err)
 		}
-		places[row.ThreadID]++
 	}
 	return nil
 }

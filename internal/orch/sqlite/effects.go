@@ -11,7 +11,7 @@ import (
 	"github.com/replaypeer/replaypeer/internal/orch"
 )
 
-func insertEffect(ctx context.Context, tx *transaction, e orch.EffectRequest, now time.Time) error {
+func insertEffect(ctx context.Context, tx *connection, e orch.EffectRequest, now time.Time) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO orchestration_v2_effect_outbox
 		(effect_id, command_id, thread_id, effect_type, payload_json, status, attempt_count, available_at, created_at, updated_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, 'pending', 0, ?6, ?6, ?6) ON CONFLICT DO NOTHING`,
@@ -33,7 +33,7 @@ func (s *Store) ClaimEffect(ctx context.Context, c orch.Claim) (*orch.Effect, er
 	var due bool
 	now, beside := c.Now.UnixMilli(), quoted(c.Beside)
 	// A look from a reader first: idle workers do not disturb the writer.
-	err := s.read(ctx, func(tx *transaction) error {
+	err := s.look(ctx, func(tx *connection) error {
 		return tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM orchestration_v2_effect_outbox
 			WHERE status IN ('pending', 'running') AND available_at <= ?)`, now).Scan(&due)
 	})
@@ -41,7 +41,7 @@ func (s *Store) ClaimEffect(ctx context.Context, c orch.Claim) (*orch.Effect, er
 		return nil, err
 	}
 	var e *orch.Effect
-	err = s.write(ctx, func(tx *transaction) error {
+	err = s.write(ctx, func(tx *connection) error {
 		var claimed orch.Effect
 		var command sql.NullString
 		err := tx.QueryRowContext(ctx, `SELECT effect_id, command_id, thread_id, effect_type, payload_json, attempt_count + 1
@@ -81,7 +81,7 @@ func (s *Store) SettleEffect(ctx context.Context, t orch.Settlement) (bool, erro
 		completed.Valid, available = false, sql.NullInt64{Int64: t.AvailableAt.UnixMilli(), Valid: true}
 	}
 	var held int64
-	err := s.write(ctx, func(tx *transaction) error {
+	err := s.write(ctx, func(tx *connection) error {
 		done, err := tx.ExecContext(ctx, `UPDATE orchestration_v2_effect_outbox
 			SET status = ?, last_error = ?, completed_at = ?, available_at = coalesce(?, available_at), updated_at = ?,
 			  lease_owner = NULL, lease_expires_at = NULL
@@ -99,7 +99,7 @@ func (s *Store) SettleEffect(ctx context.Context, t orch.Settlement) (bool, erro
 // DueEffects implements orch.Store.
 func (s *Store) DueEffects(ctx context.Context, threadID string, now time.Time) ([]orch.DueEffect, error) {
 	var due []orch.DueEffect
-	err := s.read(ctx, func(tx *transaction) error {
+	err := s.look(ctx, func(tx *connection) error {
 		return rows(ctx, tx, func(r *sql.Rows) error {
 			var e orch.DueEffect
 			err := r.Scan(&e.ID, &e.Type)
@@ -115,7 +115,7 @@ func (s *Store) DueEffects(ctx context.Context, threadID string, now time.Time) 
 // UnsettledEffects implements orch.Store.
 func (s *Store) UnsettledEffects(ctx context.Context, threadID, effectType string) ([]string, error) {
 	var ids []string
-	err := s.read(ctx, func(tx *transaction) error {
+	err := s.look(ctx, func(tx *connection) error {
 		return rows(ctx, tx, func(r *sql.Rows) error {
 			var id string
 			err := r.Scan(&id)
@@ -129,7 +129,7 @@ func (s *Store) UnsettledEffects(ctx context.Context, threadID, effectType strin
 
 // RecoverEffects implements orch.Store.
 func (s *Store) RecoverEffects(ctx context.Context, replaySafe []string, now time.Time) error {
-	return s.write(ctx, func(tx *transaction) error {
+	return s.write(ctx, func(tx *connection) error {
 		safe := quoted(replaySafe)
 		_, err := tx.ExecContext(ctx, `UPDATE orchestration_v2_effect_outbox
 			SET status = 'pending', available_at = min(available_at, ?1), updated_at = ?1, lease_owner = NULL, lease_expires_at = NULL

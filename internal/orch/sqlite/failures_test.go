@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -58,21 +59,29 @@ func tells(t *testing.T, err error, want ...string) {
 	}
 }
 
+// pragma sets one on the connection that writes.
+func (s *Store) pragma(t *testing.T, text string) {
+	t.Helper()
+	err := s.writer.use(t.Context(), func(c *connection) error {
+		_, err := c.ExecContext(t.Context(), "PRAGMA "+text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A file that may not be written says so, and goes on when it may again.
 func TestReadOnlyDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "orch.db")
 	s := must[*Store](t)(Open(t.Context(), path))
 	defer s.Close()
 	must[orch.CommitResult](t)(s.commit(t, "c0", "d", batch("d", 0, 1, "e0"), nil))
-	if _, err := s.writer.Exec("PRAGMA query_only = 1"); err != nil {
-		t.Fatal(err)
-	}
+	s.pragma(t, "query_only = 1")
 	_, err := s.commit(t, "c1", "d", batch("d", 1, 1, "e1"), nil)
 	tells(t, err, path, "can't be written", "make the file and its folder writable")
 	holds(t, s, 1)
-	if _, err := s.writer.Exec("PRAGMA query_only = 0"); err != nil {
-		t.Fatal(err)
-	}
+	s.pragma(t, "query_only = 0")
 	must[orch.CommitResult](t)(s.commit(t, "c1", "d", batch("d", 1, 1, "e1"), nil))
 	holds(t, s, 2)
 }
@@ -86,20 +95,17 @@ func TestLockedDatabase(t *testing.T) {
 	other := must[*Store](t)(Open(t.Context(), path))
 	defer other.Close()
 	must[orch.CommitResult](t)(s.commit(t, "c0", "d", batch("d", 0, 1, "e0"), nil))
-	hold, err := other.writer.BeginTx(t.Context(), nil) // takes the write lock
-	if err != nil {
-		t.Fatal(err)
-	}
+	hold := must[*connection](t)(other.writer.take(t.Context()))
+	must[sql.Result](t)(hold.ExecContext(t.Context(), "BEGIN IMMEDIATE"))
 	begin := time.Now()
-	_, err = s.commit(t, "c1", "d", batch("d", 1, 1, "e1"), nil)
+	_, err := s.commit(t, "c1", "d", batch("d", 1, 1, "e1"), nil)
 	tells(t, err, path, "another process holds its lock", "end that process")
 	if waited := time.Since(begin); waited < 5*time.Second {
 		t.Errorf("gave up after %s", waited)
 	}
 	holds(t, s, 1) // readers never wait
-	if err := hold.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must[sql.Result](t)(hold.ExecContext(t.Context(), "ROLLBACK"))
+	other.writer.put(hold)
 	must[orch.CommitResult](t)(s.commit(t, "c1", "d", batch("d", 1, 1, "e1"), nil))
 	holds(t, s, 2)
 }
@@ -115,7 +121,7 @@ func TestDamagedDatabase(t *testing.T) {
 		must[orch.CommitResult](t)(s.commit(t, fmt.Sprint("c", n), "d", b, nil))
 	}
 	var root int // of the projection's table
-	err := s.reader.QueryRow("SELECT rootpage FROM sqlite_master WHERE name = 'orchestration_v2_projection'").Scan(&root)
+	err := s.reader.db.QueryRow("SELECT rootpage FROM sqlite_master WHERE name = 'orchestration_v2_projection'").Scan(&root)
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}

@@ -3,100 +3,155 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"sync"
 )
 
-// pool is connections with the statements that were used on them, since
-// reading a statement costs more than carrying it out.
+// pool is connections to one database, opened when they are needed.
 type pool struct {
-	*sql.DB
+	db     *sql.DB
+	begin  string        // the statement
+	free   chan struct{} // holds a token for each connection that may be taken
+	closed chan struct{} // closed by close
 
-	mu         sync.Mutex
-	statements map[string]*sql.Stmt // by their text; nil before keep
+	mu   sync.Mutex
+	idle []*connection // the one used last is the last
 }
 
-// keep makes the pool keep statements from now on. They are constants of this
-// package, so their number is bounded.
-func (p *pool) keep() { p.statements = map[string]*sql.Stmt{} }
+func newPool(db *sql.DB, begin string, connections int) *pool {
+	p := &pool{db: db, begin: begin, free: make(chan struct{}, connections), closed: make(chan struct{})}
+	for range connections {
+		p.free <- struct{}{}
+	}
+	return p
+}
 
-// transaction is one that uses the pool's statements.
-type transaction struct {
-	*sql.Tx
-	pool *pool
-	new  []string // statements that are not kept yet
+// connection is one with the statements that were used on it, since reading a
+// statement costs more than carrying it out. They are constants of this
+// package, so their number is bounded.
+type connection struct {
+	*sql.Conn
+	statements map[string]*sql.Stmt // by their text
+}
+
+// use runs f on a connection: each of its statements is a transaction.
+func (p *pool) use(ctx context.Context, f func(*connection) error) error {
+	c, err := p.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.put(c)
+	return f(c)
 }
 
 // transact runs f in a transaction, which is undone when f fails.
-func (p *pool) transact(ctx context.Context, options *sql.TxOptions, f func(*transaction) error) error {
-	plain, err := p.BeginTx(ctx, options)
-	if err != nil {
+func (p *pool) transact(ctx context.Context, f func(*connection) error) error {
+	return p.use(ctx, func(c *connection) error {
+		if _, err := c.ExecContext(ctx, p.begin); err != nil {
+			return err
+		}
+		// A transaction ends, whoever has stopped waiting for it.
+		always := context.WithoutCancel(ctx)
+		err := f(c)
+		if err == nil {
+			_, err = c.ExecContext(always, "COMMIT")
+		}
+		if err != nil {
+			// A failure of the disk has ended the transaction already, so that this
+			// fails too; the first error tells why.
+			_, _ = c.ExecContext(always, "ROLLBACK")
+		}
 		return err
-	}
-	tx := &transaction{Tx: plain, pool: p}
-	if err := f(tx); err != nil {
-		// A failure of the disk has ended the transaction already, so that this
-		// fails too; the first error tells why.
-		_ = tx.Rollback()
-		return err
-	}
-	if err := tx.Commit(); err != nil {
-		return err
-	}
-	for _, query := range tx.new { // now that the connection is free
-		p.prepare(ctx, query)
-	}
-	return nil
+	})
 }
 
-// prepare keeps a statement. One that can't be prepared is not kept.
-func (p *pool) prepare(ctx context.Context, query string) {
-	statement, err := p.PrepareContext(ctx, query)
-	if err != nil {
-		return
+// take waits for a connection.
+func (p *pool) take(ctx context.Context) (*connection, error) {
+	select {
+	case <-p.free:
+	case <-p.closed:
+		return nil, errClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.statements[query] != nil {
-		statement.Close()
-		return
+	if n := len(p.idle); n > 0 {
+		c := p.idle[n-1]
+		p.idle = p.idle[:n-1]
+		p.mu.Unlock()
+		return c, nil
 	}
-	p.statements[query] = statement
+	p.mu.Unlock()
+	conn, err := p.db.Conn(ctx)
+	if err != nil {
+		p.free <- struct{}{}
+		return nil, err
+	}
+	return &connection{conn, map[string]*sql.Stmt{}}, nil
 }
 
-// statement returns the kept statement of a text; nil when there is none.
-func (tx *transaction) statement(ctx context.Context, query string) *sql.Stmt {
-	tx.pool.mu.Lock()
-	kept, keeps := tx.pool.statements[query], tx.pool.statements != nil
-	tx.pool.mu.Unlock()
-	if kept != nil {
-		return tx.StmtContext(ctx, kept)
-	}
-	if keeps {
-		tx.new = append(tx.new, query)
-	}
-	return nil
+func (p *pool) put(c *connection) {
+	p.mu.Lock()
+	p.idle = append(p.idle, c)
+	p.mu.Unlock()
+	p.free <- struct{}{}
 }
 
-// ExecContext is that of sql.Tx.
-func (tx *transaction) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if s := tx.statement(ctx, query); s != nil {
-		return s.ExecContext(ctx, args...)
+// errClosed is what a closed store answers.
+var errClosed = errors.New("store is closed")
+
+// close waits for the connections that are taken and closes all. It is called
+// once.
+func (p *pool) close() error {
+	close(p.closed)
+	for range cap(p.free) {
+		<-p.free
 	}
-	return tx.Tx.ExecContext(ctx, query, args...)
+	var errs []error
+	for _, c := range p.idle {
+		for _, s := range c.statements {
+			errs = append(errs, s.Close()) // SQLite keeps a file open for them
+		}
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(append(errs, p.db.Close())...)
 }
 
-// QueryContext is that of sql.Tx.
-func (tx *transaction) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	if s := tx.statement(ctx, query); s != nil {
-		return s.QueryContext(ctx, args...)
+// statement returns the connection's statement of a text.
+func (c *connection) statement(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s := c.statements[query]; s != nil {
+		return s, nil
 	}
-	return tx.Tx.QueryContext(ctx, query, args...)
+	s, err := c.PrepareContext(ctx, query)
+	if err == nil {
+		c.statements[query] = s
+	}
+	return s, err
 }
 
-// QueryRowContext is that of sql.Tx.
-func (tx *transaction) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	if s := tx.statement(ctx, query); s != nil {
-		return s.QueryRowContext(ctx, args...)
+// ExecContext is that of sql.Conn.
+func (c *connection) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	s, err := c.statement(ctx, query)
+	if err != nil {
+		return nil, err
 	}
-	return tx.Tx.QueryRowContext(ctx, query, args...)
+	return s.ExecContext(ctx, args...)
+}
+
+// QueryContext is that of sql.Conn.
+func (c *connection) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := c.statement(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return s.QueryContext(ctx, args...)
+}
+
+// QueryRowContext is that of sql.Conn.
+func (c *connection) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	s, err := c.statement(ctx, query)
+	if err != nil {
+		return c.Conn.QueryRowContext(ctx, query, args...) // which tells the same
+	}
+	return s.QueryRowContext(ctx, args...)
 }

@@ -18,7 +18,7 @@ const most, block = 512, 128
 // Thread implements orch.Store.
 func (s *Store) Thread(ctx context.Context, threadID string, take func(orch.Kind, []string)) (orch.StoredThread, error) {
 	var t orch.StoredThread
-	err := s.read(ctx, func(tx *transaction) error {
+	err := s.read(ctx, func(tx *connection) error {
 		var err error
 		if t.Sequence, err = highWater(ctx, tx); err != nil {
 			return err
@@ -37,7 +37,7 @@ func (s *Store) Thread(ctx context.Context, threadID string, take func(orch.Kind
 // the sizes and kinds of all and their payloads, since a step from SQLite to Go
 // costs more than reading a row does. What the inner query yields in order is
 // joined in that order.
-func readRows(ctx context.Context, tx *transaction, s stream, take func(orch.Kind, []string)) error {
+func readRows(ctx context.Context, tx *connection, s stream, take func(orch.Kind, []string)) error {
 	parts := map[orch.Kind][]string{}
 	from, to := stream{number: s.number}.position(0), s.position(0)
 	for n := block; n == block; from++ {
@@ -76,7 +76,7 @@ func readRows(ctx context.Context, tx *transaction, s stream, take func(orch.Kin
 // Shell implements orch.Store.
 func (s *Store) Shell(ctx context.Context) (orch.ShellRows, error) {
 	var shell orch.ShellRows
-	err := s.read(ctx, func(tx *transaction) error {
+	err := s.read(ctx, func(tx *connection) error {
 		var err error
 		if shell.Sequence, err = highWater(ctx, tx); err != nil {
 			return err
@@ -104,7 +104,7 @@ const live = "'preparing', 'queued', 'starting', 'running', 'waiting'"
 // Events implements orch.Store.
 func (s *Store) Events(ctx context.Context, after int64, limit int) ([]orch.StoredEvent, error) {
 	var events []orch.StoredEvent
-	err := s.read(ctx, func(tx *transaction) error {
+	err := s.look(ctx, func(tx *connection) error {
 		var err error
 		events, err = selectEvents(ctx, tx, "WHERE sequence > ? ORDER BY sequence LIMIT ?", after, limit)
 		return err
@@ -112,7 +112,7 @@ func (s *Store) Events(ctx context.Context, after int64, limit int) ([]orch.Stor
 	return events, err
 }
 
-func selectEvents(ctx context.Context, tx *transaction, where string, args ...any) ([]orch.StoredEvent, error) {
+func selectEvents(ctx context.Context, tx *connection, where string, args ...any) ([]orch.StoredEvent, error) {
 	var events []orch.StoredEvent
 	err := rows(ctx, tx, func(r *sql.Rows) error {
 		var e orch.StoredEvent
@@ -151,7 +151,7 @@ func (s *Store) Unsettled(ctx context.Context) ([]string, error) {
 		parts = append(parts, "SELECT thread_id FROM orchestration_v2_projection WHERE kind = '"+string(kind)+"' AND status IN ("+statuses+")")
 	}
 	var threads []string
-	err := s.read(ctx, func(tx *transaction) error {
+	err := s.look(ctx, func(tx *connection) error {
 		return rows(ctx, tx, func(r *sql.Rows) error {
 			var id string
 			err := r.Scan(&id)
@@ -162,7 +162,7 @@ func (s *Store) Unsettled(ctx context.Context) ([]string, error) {
 	return threads, err
 }
 
-func highWater(ctx context.Context, tx *transaction) (int64, error) {
+func highWater(ctx context.Context, tx *connection) (int64, error) {
 	var sequence int64
 	err := tx.QueryRowContext(ctx, "SELECT coalesce(max(sequence), 0) FROM orchestration_events").Scan(&sequence)
 	return sequence, err

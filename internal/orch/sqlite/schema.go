@@ -14,23 +14,26 @@ var migrations = []func() string{schema1}
 
 func migrate(ctx context.Context, db *pool) error {
 	var version int
-	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+	err := db.use(ctx, func(c *connection) error {
+		return c.Conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	})
+	if err != nil {
 		return err
 	}
 	if version > len(migrations) {
 		return fmt.Errorf("database has schema %d, this program knows %d", version, len(migrations))
 	}
 	for ; version < len(migrations); version++ {
-		err := db.transact(ctx, nil, func(tx *transaction) error {
+		err := db.transact(ctx, func(tx *connection) error {
 			// Another process may have been here since the version was read.
 			var current int
-			if err := tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&current); err != nil || current > version {
+			if err := tx.Conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&current); err != nil || current > version {
 				return err
 			}
-			if _, err := tx.ExecContext(ctx, migrations[version]()); err != nil {
+			if _, err := tx.Conn.ExecContext(ctx, migrations[version]()); err != nil {
 				return err
 			}
-			_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version+1))
+			_, err := tx.Conn.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", version+1))
 			return err
 		})
 		if err != nil {

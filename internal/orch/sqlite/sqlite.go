@@ -53,21 +53,19 @@ func open(ctx context.Context, path string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{path: path, streams: streams{known: map[string]stream{}}}
-	if s.writer, err = connect(path, 1, url.Values{"_txlock": {"immediate"}}); err != nil {
+	if s.writer, err = connect(path, 1, "BEGIN IMMEDIATE", url.Values{}); err != nil {
 		return nil, err
 	}
-	if s.reader, err = connect(path, 4, url.Values{"mode": {"ro"}}); err != nil {
+	if s.reader, err = connect(path, 4, "BEGIN", url.Values{"mode": {"ro"}}); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if err := migrate(ctx, s.writer); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.writer.keep()
-	s.reader.keep()
 	return s, nil
 }
 
-func connect(path string, connections int, query url.Values) (*pool, error) {
+func connect(path string, connections int, begin string, query url.Values) (*pool, error) {
 	query["_pragma"] = []string{"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)", "wal_autocheckpoint(4000)", "cache_size(-8192)"}
 	if query.Get("mode") == "ro" {
 		query["_pragma"] = []string{"busy_timeout(10000)"}
@@ -77,34 +75,37 @@ func connect(path string, connections int, query url.Values) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(connections)
-	db.SetMaxIdleConns(connections)
-	return &pool{DB: db}, nil
+	return newPool(db, begin, connections), nil
 }
 
 // Close closes the database.
 func (s *Store) Close() error {
 	var errs []error
-	for _, db := range []*pool{s.reader, s.writer} {
-		if db != nil {
-			errs = append(errs, db.Close())
+	for _, p := range []*pool{s.reader, s.writer} {
+		if p != nil {
+			errs = append(errs, p.close())
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // write runs f in a write transaction.
-func (s *Store) write(ctx context.Context, f func(*transaction) error) error {
-	return explain(s.path, s.writer.transact(ctx, nil, f))
+func (s *Store) write(ctx context.Context, f func(*connection) error) error {
+	return explain(s.path, s.writer.transact(ctx, f))
 }
 
 // read runs f in a transaction that sees one state of the database.
-func (s *Store) read(ctx context.Context, f func(*transaction) error) error {
-	return explain(s.path, s.reader.transact(ctx, &sql.TxOptions{ReadOnly: true}, f))
+func (s *Store) read(ctx context.Context, f func(*connection) error) error {
+	return explain(s.path, s.reader.transact(ctx, f))
+}
+
+// look runs f, which asks one thing, on a connection that reads.
+func (s *Store) look(ctx context.Context, f func(*connection) error) error {
+	return explain(s.path, s.reader.use(ctx, f))
 }
 
 // rows scans every row of a query with scan.
-func rows(ctx context.Context, tx *transaction, scan func(*sql.Rows) error, query string, args ...any) error {
+func rows(ctx context.Context, tx *connection, scan func(*sql.Rows) error, query string, args ...any) error {
 	found, err := tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ type stream struct {
 // an event brings at most two, its entity and the thread.
 func (s stream) position(n int64) int64 { return s.number<<32 | (2*s.version + n) }
 
-func readStream(ctx context.Context, tx *transaction, threadID string) (stream, error) {
+func readStream(ctx context.Context, tx *connection, threadID string) (stream, error) {
 	var s stream
 	var at string
 	err := tx.QueryRowContext(ctx, `SELECT number, stream_version, occurred_at
@@ -57,7 +57,7 @@ func (s *streams) remember(written map[string]stream) {
 }
 
 // at is the stream that a batch builds on, a new one if need be.
-func (s *streams) at(ctx context.Context, tx *transaction, head orch.ThreadHead) (stream, error) {
+func (s *streams) at(ctx context.Context, tx *connection, head orch.ThreadHead) (stream, error) {
 	s.mu.Lock()
 	found := s.known[head.ThreadID]
 	s.mu.Unlock()
@@ -83,11 +83,18 @@ func (s *streams) at(ctx context.Context, tx *transaction, head orch.ThreadHead)
 	return found, nil
 }
 
-// raced is why a version of a stream could not be stored: err, or a conflict
-// with another process that has stored one.
-func raced(ctx context.Context, tx *transaction, threadID string, version int64, err error) error {
-	if found, readErr := readStream(ctx, tx, threadID); readErr == nil && found.version >= version {
-		return conflict(threadID, found.version, version-1)
+// raced is why events could not be stored: err, or a conflict with another
+// process that has stored the same versions. streams are as they would be.
+func raced(ctx context.Context, tx *connection, events []orch.Event, streams map[string]stream, err error) error {
+	for _, e := range events {
+		s := streams[e.ThreadID]
+		s.version--
+		streams[e.ThreadID] = s
+	}
+	for id, planned := range streams {
+		if found, readErr := readStream(ctx, tx, id); readErr == nil && found.version > planned.version {
+			return conflict(id, found.version, planned.version)
+		}
 	}
 	return err
 }
