@@ -36,8 +36,14 @@ type draft struct {
 	version int64 // of the stream before the batch
 	draws   int
 	batch   Batch
-	touched []entityKey
+	touched []touched
 	err     error // first encoding error
+}
+
+// touched is an entity that the batch changes.
+type touched struct {
+	key entityKey
+	raw json.RawMessage // its JSON; nil: to be encoded at the end
 }
 
 func newDraft(st *threadState, now time.Time, agents map[string]agentFacts, s seed, commandID string) *draft {
@@ -82,9 +88,10 @@ func (d *draft) putAs(eventType string, e entity) {
 	active := d.p.Thread.ActiveProviderThreadID
 	d.p.put(e)
 	d.p.UpdatedAt = d.now
-	d.touch(key)
+	entity, _ := entityIn(raw)
+	d.touch(key, entity)
 	if d.p.Thread.ActiveProviderThreadID != active {
-		d.touch(entityKey{KindThread, d.p.Thread.ID})
+		d.touch(entityKey{KindThread, d.p.Thread.ID}, nil)
 	}
 }
 
@@ -98,13 +105,14 @@ func (d *draft) facts(e entity) facts {
 	return f
 }
 
-func (d *draft) touch(key entityKey) {
-	for _, k := range d.touched {
-		if k == key {
+func (d *draft) touch(key entityKey, raw json.RawMessage) {
+	for i := range d.touched {
+		if d.touched[i].key == key {
+			d.touched[i].raw = raw
 			return
 		}
 	}
-	d.touched = append(d.touched, key)
+	d.touched = append(d.touched, touched{key, raw})
 }
 
 // effect asks for an effect. cause is the command id, or names the fact.
@@ -131,11 +139,13 @@ func (d *draft) finish() (Batch, error) {
 	if len(d.batch.Events) == 0 {
 		return Batch{}, nil
 	}
-	for _, key := range d.touched {
-		e := d.p.get(key)
-		raw, err := json.Marshal(e)
-		if err != nil {
-			return Batch{}, fmt.Errorf("encode %s: %w", key.kind, err)
+	for _, t := range d.touched {
+		e, raw := d.p.get(t.key), t.raw
+		if raw == nil {
+			var err error
+			if raw, err = json.Marshal(e); err != nil {
+				return Batch{}, fmt.Errorf("encode %s: %w", t.key.kind, err)
+			}
 		}
 		f := d.facts(e)
 		d.batch.Rows = append(d.batch.Rows, Row{

@@ -63,7 +63,10 @@ func (a *Assertion) hold(file string, doc []byte) *FailedAssertion {
 func (a *Assertion) judge(got gjson.Result, doc []byte) (wanted string, ok bool, diff string) {
 	switch {
 	case a.Equals != nil:
-		return compact(a.Equals), got.Exists() && equal(a.Equals, got.Raw), difference(a.Equals, got)
+		if ok := got.Exists() && equal(a.Equals, got.Raw); ok {
+			return "", true, ""
+		}
+		return compact(a.Equals), false, difference(a.Equals, got)
 	case a.Length != nil:
 		return fmt.Sprintf("length %d", *a.Length), length(got) == *a.Length, ""
 	case a.Contains != nil:
@@ -128,7 +131,7 @@ func ordered(want []json.RawMessage, got gjson.Result) bool {
 }
 
 func equal(want json.RawMessage, got string) bool {
-	return cmp.Equal(plain(want), plain([]byte(got)))
+	return string(want) == got || cmp.Equal(plain(want), plain([]byte(got)))
 }
 
 // difference is a diff where both sides have parts.
@@ -136,7 +139,7 @@ func difference(want json.RawMessage, got gjson.Result) string {
 	if w := gjson.ParseBytes(want); got.Type != gjson.JSON && w.Type != gjson.JSON {
 		return ""
 	}
-	if !got.Exists() {
+	if !got.Exists() || string(want) == got.Raw {
 		return ""
 	}
 	return tidy(cmp.Diff(plain(want), plain([]byte(got.Raw))))

@@ -38,9 +38,9 @@ func makeWorkspace(ctx context.Context, dir string, env []string, files map[stri
 		}
 	}
 	steps := [][]string{
-		{"init", "-q", "-b", "main"},
+		{"init", "-q", "-b", "main", "--template="},
 		{"add", "-A", "-f"},
-		{"commit", "-q", "--allow-empty", "--no-verify", "--no-gpg-sign", "-m", "workspace"},
+		{"-c", "maintenance.auto=false", "commit", "-q", "--allow-empty", "--no-verify", "--no-gpg-sign", "-m", "workspace"},
 	}
 	for _, args := range steps {
 		if err := git(ctx, dir, env, args...); err != nil {
@@ -56,7 +56,7 @@ func git(ctx context.Context, dir string, env []string, args ...string) error {
 	cmd.Env = append(cleanGit(env), gitEnv...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("git %s: %v: %s", args[0], err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("git %s: %v: %s", strings.Join(args, " "), err, strings.TrimSpace(string(out)))
 	}
 	return nil
 }
