@@ -102,3 +102,16 @@ func TestLayoutsRefuse(t *testing.T) {
 		}
 	}
 }
+
+// What can't be read is told, whatever else can.
+func TestLoaderTells(t *testing.T) {
+	for kind, row := range map[Kind]string{"later-kind": `{}`, KindRun: `{"id":1}`} {
+		l := newLoader("d")
+		l.take(KindRun, []string{`{"id":"r"}`})
+		l.take(kind, []string{row})
+		l.take(KindNode, []string{`{"id":"n"}`})
+		if err := l.finish(); err == nil {
+			t.Errorf("%s was taken as a %s", row, kind)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package orch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,7 @@ import (
 
 // loadProjection reads a thread; its Version is 0 when there is none.
 func loadProjection(ctx context.Context, store Store, threadID string) (*Projection, StoredThread, error) {
-	l := &loader{p: newProjection(threadID), count: map[Kind]int{}}
+	l := newLoader(threadID)
 	stored, err := store.Thread(ctx, threadID, l.take)
 	if err := errors.Join(err, l.finish()); err != nil {
 		return nil, StoredThread{}, err
@@ -23,9 +24,14 @@ func loadProjection(ctx context.Context, store Store, threadID string) (*Project
 // processors while the next are being read.
 type loader struct {
 	p     *Projection
-	parts []*part
+	parts map[Kind][]*part
 	count map[Kind]int // rows so far
+	err   error
 	wg    sync.WaitGroup
+}
+
+func newLoader(threadID string) *loader {
+	return &loader{p: newProjection(threadID), parts: map[Kind][]*part{}, count: map[Kind]int{}}
 }
 
 // part is some rows of a kind.
@@ -39,7 +45,7 @@ func (l *loader) take(kind Kind, rows []string) {
 	l.count[kind] += len(rows)
 	switch kind {
 	case KindThread:
-		l.decode(func() error { return decodeInto(&decoder{}, rows[0], &l.p.Thread) }, func() {}) // there is one
+		l.decode(kind, func() error { return decodeInto(&decoder{}, rows[0], &l.p.Thread) }, func() {}) // there is one
 	case KindRun:
 		decodeRows(l, kind, &l.p.Runs, rows)
 	case KindAttempt:
@@ -71,14 +77,14 @@ func (l *loader) take(kind Kind, rows []string) {
 	case KindHandoff:
 		decodeRows(l, kind, &l.p.ContextHandoffs, rows)
 	default:
-		l.decode(func() error { return fmt.Errorf("unknown kind of entity %q", kind) }, nil)
+		l.err = fmt.Errorf("unknown kind of entity %q", kind)
 	}
 }
 
 // decodeRows adds rows to a list of entities.
 func decodeRows[T entity](l *loader, kind Kind, list *[]T, rows []string) {
 	decoded := make([]T, len(rows))
-	l.decode(func() error {
+	l.decode(kind, func() error {
 		var d decoder
 		for i, row := range rows {
 			if err := decodeInto(&d, row, &decoded[i]); err != nil {
@@ -89,21 +95,33 @@ func decodeRows[T entity](l *loader, kind Kind, list *[]T, rows []string) {
 	}, func() { *list = append(slices.Grow(*list, l.count[kind]-len(*list)), decoded...) })
 }
 
-func (l *loader) decode(rows func() error, join func()) {
+func (l *loader) decode(kind Kind, rows func() error, join func()) {
 	p := &part{join: join}
-	l.parts = append(l.parts, p)
+	l.parts[kind] = append(l.parts[kind], p)
 	l.wg.Go(func() { p.err = rows() })
 }
 
 // finish waits for all parts and puts them together.
 func (l *loader) finish() error {
 	l.wg.Wait()
-	for _, p := range l.parts {
-		if p.err != nil {
-			return p.err
+	for _, kind := range Kinds {
+		for _, p := range l.parts[kind] {
+			l.err = cmp.Or(l.err, p.err)
 		}
-		p.join()
 	}
-	slices.SortStableFunc(l.p.TurnItems, compareItems)
+	if l.err != nil {
+		return l.err
+	}
+	for _, parts := range l.parts {
+		l.wg.Go(func() {
+			for _, p := range parts {
+				p.join()
+			}
+		})
+	}
+	l.wg.Wait()
+	if !slices.IsSortedFunc(l.p.TurnItems, compareItems) {
+		slices.SortStableFunc(l.p.TurnItems, compareItems)
+	}
 	return nil
 }

@@ -65,9 +65,9 @@ func readRows(ctx context.Context, tx *connection, s stream, take func(orch.Kind
 			parts[orch.Kind(kind)] = part
 		}
 	}
-	for _, kind := range orch.Kinds {
-		if len(parts[kind]) > 0 {
-			take(kind, parts[kind])
+	for kind, part := range parts {
+		if len(part) > 0 {
+			take(kind, part)
 		}
 	}
 	return nil

@@ -183,7 +183,7 @@ func TestThreadRows(t *testing.T) {
 // However many rows a thread has, every one is read, in the order of its kind.
 func TestManyRows(t *testing.T) {
 	s := openTest(t)
-	kinds := []orch.Kind{orch.KindNode, orch.KindTurnItem, orch.KindNode}
+	kinds := []orch.Kind{orch.KindNode, orch.KindTurnItem, orch.KindNode, "later-kind"}
 	for i, n := range []int{block - 1, block, block + 1, 4*most + 2*block} {
 		thread := fmt.Sprint("d", i)
 		b := batch(thread, 0, n)
