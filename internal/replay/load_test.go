@@ -86,6 +86,8 @@ func TestLargeFileIsStreamed(t *testing.T) {
 	stg := &stage{p: p}
 	stg.do(start)
 	st := p.State()
+	p.Stop() // what was read ahead is dropped, and reading ends
+	p.Stop()
 	p = perform(t, s, Options{}, st, []turn{{`send {"method":"b"}`, "closing"}})
 	wantCounts(t, p, "passed entries 13+0/13 outbound 2+0/2 inbound 9")
 	p = perform(t, s, Options{}, State{}, []turn{{`send {"method":"b"}`, "fail mismatch frame"}})

@@ -199,6 +199,7 @@ func New(s *Script, opt Options, st State) (*Player, error) {
 		return nil, err
 	}
 	if p.peek, err = p.feed.next(); err != nil {
+		p.feed.close()
 		return nil, err
 	}
 	return p, nil

@@ -214,61 +214,6 @@ func splitLabel(name string) (string, int) {
 	return name[:i], n
 }
 
-// feed gives entries in order.
-type feed struct {
-	entries []envelope.Entry
-	file    *os.File
-	r       *envelope.Reader
-}
-
-// open returns a feed that starts at entry number at, counted from 0.
-func (s *Script) open(at int) (*feed, error) {
-	if s.entries != nil {
-		return &feed{entries: s.entries[min(at, len(s.entries)):]}, nil
-	}
-	f, err := os.Open(s.Path)
-	if err != nil {
-		return nil, fmt.Errorf("read transcript: %w", err)
-	}
-	r := envelope.NewReader(s.Path, f)
-	r.MaxLine = s.maxLine
-	fd := &feed{file: f, r: r}
-	if _, err := r.Header(); err != nil {
-		fd.close()
-		return nil, err
-	}
-	for range at {
-		if _, err := r.Next(); err != nil {
-			fd.close()
-			return nil, err
-		}
-	}
-	return fd, nil
-}
-
-// next returns the next entry, nil at the end.
-func (f *feed) next() (envelope.Entry, error) {
-	if f.r != nil {
-		e, err := f.r.Next()
-		if err == io.EOF {
-			return nil, nil
-		}
-		return e, err
-	}
-	if len(f.entries) == 0 {
-		return nil, nil
-	}
-	e := f.entries[0]
-	f.entries = f.entries[1:]
-	return e, nil
-}
-
-func (f *feed) close() {
-	if f.file != nil {
-		f.file.Close()
-	}
-}
-
 // bindCheck finds names that are used before they are captured.
 type bindCheck struct{ captured map[string]bool }
 
