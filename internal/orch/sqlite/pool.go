@@ -19,6 +19,7 @@ type pool struct {
 }
 
 func newPool(db *sql.DB, begin string, connections int) *pool {
+	db.SetMaxIdleConns(-1) // who closes a connection means it
 	p := &pool{db: db, begin: begin, free: make(chan struct{}, connections), closed: make(chan struct{})}
 	for range connections {
 		p.free <- struct{}{}
@@ -32,6 +33,7 @@ func newPool(db *sql.DB, begin string, connections int) *pool {
 type connection struct {
 	*sql.Conn
 	statements map[string]*sql.Stmt // by their text
+	unclear    bool                 // it may be within a transaction, so it can't be used again
 }
 
 // use runs f on a connection: each of its statements is a transaction.
@@ -47,19 +49,21 @@ func (p *pool) use(ctx context.Context, f func(*connection) error) error {
 // transact runs f in a transaction, which is undone when f fails.
 func (p *pool) transact(ctx context.Context, f func(*connection) error) error {
 	return p.use(ctx, func(c *connection) error {
-		if _, err := c.ExecContext(ctx, p.begin); err != nil {
-			return err
-		}
-		// A transaction ends, whoever has stopped waiting for it.
+		// Who stops waiting may do so after the transaction has begun, and must
+		// not leave it open.
 		always := context.WithoutCancel(ctx)
-		err := f(c)
+		_, err := c.ExecContext(ctx, p.begin)
+		if err == nil {
+			err = f(c)
+		}
 		if err == nil {
 			_, err = c.ExecContext(always, "COMMIT")
 		}
 		if err != nil {
-			// A failure of the disk has ended the transaction already, so that this
+			// A failure of the disk may have ended the transaction, so that this
 			// fails too; the first error tells why.
-			_, _ = c.ExecContext(always, "ROLLBACK")
+			_, failed := c.ExecContext(always, "ROLLBACK")
+			c.unclear = failed != nil
 		}
 		return err
 	})
@@ -87,13 +91,17 @@ func (p *pool) take(ctx context.Context) (*connection, error) {
 		p.free <- struct{}{}
 		return nil, err
 	}
-	return &connection{conn, map[string]*sql.Stmt{}}, nil
+	return &connection{Conn: conn, statements: map[string]*sql.Stmt{}}, nil
 }
 
 func (p *pool) put(c *connection) {
-	p.mu.Lock()
-	p.idle = append(p.idle, c)
-	p.mu.Unlock()
+	if c.unclear {
+		_ = c.close() // nothing of it counts
+	} else {
+		p.mu.Lock()
+		p.idle = append(p.idle, c)
+		p.mu.Unlock()
+	}
 	p.free <- struct{}{}
 }
 
@@ -109,12 +117,19 @@ func (p *pool) close() error {
 	}
 	var errs []error
 	for _, c := range p.idle {
-		for _, s := range c.statements {
-			errs = append(errs, s.Close()) // SQLite keeps a file open for them
-		}
-		errs = append(errs, c.Close())
+		errs = append(errs, c.close())
 	}
 	return errors.Join(append(errs, p.db.Close())...)
+}
+
+// close closes the connection and its statements, for which SQLite would keep
+// the file open.
+func (c *connection) close() error {
+	var errs []error
+	for _, s := range c.statements {
+		errs = append(errs, s.Close())
+	}
+	return errors.Join(append(errs, c.Conn.Close())...)
 }
 
 // statement returns the connection's statement of a text.

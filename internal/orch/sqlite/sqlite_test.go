@@ -229,6 +229,23 @@ func TestConflict(t *testing.T) {
 	}
 }
 
+// Who stops waiting leaves no transaction open behind.
+func TestCancelled(t *testing.T) {
+	s := openTest(t)
+	for n := range 500 {
+		ctx, cancel := context.WithCancel(t.Context())
+		go cancel()
+		_, claimed := s.ClaimEffect(ctx, claim("0", time.Duration(n)*time.Hour))
+		_, read := s.Thread(ctx, "d", ignore)
+		for _, err := range []error{claimed, read} {
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		must[orch.CommitResult](t)(s.commit(t, "", "d", batch("d", int64(n), 1, fmt.Sprint("e", n)), nil))
+	}
+}
+
 // Whatever is asked while the orchestrator runs is found along an index: no
 // statement reads a table that grows from end to end, or builds an index.
 func TestPlans(t *testing.T) {
