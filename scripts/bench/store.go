@@ -78,41 +78,47 @@ func (b *bench) commits(dir string, all []commit) {
 		rate(len(all), ours), len(all), commands, float64(events)/float64(len(all)), rate(len(all), theirs), float64(theirs)/float64(ours))
 }
 
-// growth measures what an event costs in a small store and in a large one.
+// growth measures what an event costs in a small store and in a large one, in
+// turns, so that both see the same machine.
 func (b *bench) growth(dir string, all []commit) {
-	store := open(filepath.Join(dir, "growth.db"))
-	defer store.Close()
-	events, copies := 0, 0
-	// One copy of all that was played has threads and commands of its own.
-	again := func(most int) time.Duration {
-		copies++
-		stored, begin := 0, time.Now()
-		for _, c := range all {
-			c = renamed(c, fmt.Sprintf("%d-", copies))
-			put(store, c)
-			if stored += len(c.batch.Events); stored >= most {
-				break
-			}
-		}
-		events += stored
-		return time.Since(begin) / time.Duration(stored)
+	small := &growing{store: open(filepath.Join(dir, "small.db")), all: all}
+	large := &growing{store: open(filepath.Join(dir, "large.db")), all: all}
+	defer small.store.Close()
+	defer large.store.Close()
+	const probe, probes = 1000, 9
+	small.add(probe) // warm
+	for large.events < *storeEvents {
+		large.add(*storeEvents)
 	}
-	const probe, probes = 1000, 5
-	cost := func() time.Duration {
-		var costs []time.Duration
-		for range probes {
-			costs = append(costs, again(probe))
-		}
-		return median(costs)
+	var one, other []time.Duration
+	for range probes {
+		one, other = append(one, small.add(probe)), append(other, large.add(probe))
 	}
-	again(probe) // warm
-	at, small := events, cost()
-	for events < *storeEvents {
-		again(*storeEvents)
-	}
-	large := cost()
 	fmt.Printf("cost per event: %.1f µs at %d events, %.1f µs at %d, ratio %.2f (target ≤ 1.3)\n",
-		float64(small)/1e3, at, float64(large)/1e3, events, float64(large)/float64(small))
+		float64(median(one))/1e3, small.events, float64(median(other))/1e3, large.events, float64(median(other))/float64(median(one)))
+}
+
+// growing is a store that gets what was played, over and over.
+type growing struct {
+	store          *sqlite.Store
+	all            []commit
+	events, copies int
+}
+
+// add stores one copy, or the first events of it, with threads and commands of
+// its own, and returns what an event of it took.
+func (g *growing) add(most int) time.Duration {
+	g.copies++
+	stored, begin := 0, time.Now()
+	for _, c := range g.all {
+		c = renamed(c, fmt.Sprintf("%d-", g.copies))
+		put(g.store, c)
+		if stored += len(c.batch.Events); stored >= most {
+			break
+		}
+	}
+	g.events += stored
+	return time.Since(begin) / time.Duration(stored)
 }
 
 // reading measures a snapshot of a large thread.
