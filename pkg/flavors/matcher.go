@@ -86,7 +86,10 @@ type walk struct {
 // height of the stack on are active.
 func (w *walk) value(at, base int) {
 	top := len(w.active)
-	if top == base && !w.anywhere {
+	if top == base && !w.wild.goesOn() {
+		if w.anywhere {
+			w.strewn(at)
+		}
 		return
 	}
 	t := &w.tokens[at]
@@ -107,6 +110,22 @@ func (w *walk) value(at, base int) {
 				w.enter(strconv.AppendInt(room[:0], k, 10), 0, base, top, i)
 			}
 			i = w.below(i, top)
+		}
+	}
+}
+
+// strewn walks below a value where only paths from any depth can begin, and
+// those with a key: it looks at the keys one after the other, however they nest.
+func (w *walk) strewn(at int) {
+	top := len(w.active)
+	for i, end := at+1, int(w.tokens[at].Next); i < end; i++ {
+		key := &w.tokens[i]
+		if key.Kind != envelope.Key || w.idle.has(key.Name) {
+			continue
+		}
+		w.enter(w.text[key.At+1:key.End-1], key.Name, top, top, i+1)
+		if len(w.active) > top {
+			i = w.below(i+1, top) - 1
 		}
 	}
 }
