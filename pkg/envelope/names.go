@@ -1,6 +1,9 @@
 package envelope
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // names numbers keys, which are few and come again in every line: who wants to
 // know something about a key works it out once.
@@ -9,29 +12,53 @@ type names struct {
 	slots [2 * MostNames]uint16 // numbers, by hash; 0 is free
 }
 
-// name is a key of at most 16 bytes: its first 8 and its last 8, which overlap
-// or are followed by zeros.
-type name struct {
-	head, tail uint64
-	length     int
+// name is a key of at most 24 bytes; zeros, which are in no key, follow it.
+type name struct{ a, b, c uint64 }
+
+// scan reads the key that begins at b[i], after its quote, and returns the index
+// after its closing quote and its number. A key that is long or escaped, or that
+// the text ends soon after, is left to scanString: end is 0.
+func (n *names) scan(b []byte, i int) (end int, number uint16) {
+	var key name
+	var at int
+	if at, key.a = keyWord(b, i); at == 8 {
+		if at, key.b = keyWord(b, i+8); at == 8 {
+			at, key.c = keyWord(b, i+16)
+			i += 8
+		}
+		i += 8
+	}
+	if i += at; at >= 8 || b[i] != '"' {
+		return 0, 0
+	}
+	return i + 1, n.number(key)
 }
 
-// of returns the number of the key b[from:to], 0 for none. A quote follows it.
-func (n *names) of(b []byte, from, to int) uint16 {
-	key := name{length: to - from}
-	switch {
-	case key.length > 16:
-		return 0
-	case key.length >= 8:
-		key.head, key.tail = binary.LittleEndian.Uint64(b[from:]), binary.LittleEndian.Uint64(b[to-8:])
-	case from+8 <= len(b):
-		key.head = binary.LittleEndian.Uint64(b[from:]) & (1<<(8*key.length) - 1)
-	default:
-		for i := from; i < to; i++ {
-			key.head |= uint64(b[i]) << (8 * (i - from))
-		}
+// keyWord returns the bytes of a key in the eight from b[i] on, and how many.
+func keyWord(b []byte, i int) (n int, word uint64) {
+	if i+8 > len(b) {
+		return 9, 0
 	}
-	h := (key.head ^ key.tail*0x9e3779b97f4a7c15 ^ uint64(key.length)) * 0xff51afd7ed558ccd >> 40
+	x := binary.LittleEndian.Uint64(b[i:])
+	m := special(x)
+	// Below the lowest bit of m lie the bytes before; without one, all.
+	return bits.TrailingZeros64(m) >> 3, x & (m&-m>>7 - 1)
+}
+
+// of returns the number of a key without escapes, as scan does.
+func (n *names) of(key []byte) uint16 {
+	if len(key) > 24 {
+		return 0
+	}
+	var room [24]byte
+	copy(room[:], key)
+	word := binary.LittleEndian.Uint64
+	return n.number(name{word(room[:]), word(room[8:]), word(room[16:])})
+}
+
+// number returns the number of a key, 0 for none.
+func (n *names) number(key name) uint16 {
+	h := (key.a ^ key.b*0x9e3779b97f4a7c15 ^ key.c*0xc2b2ae3d27d4eb4f) * 0xff51afd7ed558ccd >> 40
 	const most = 8 // slots that are looked at
 	for i := range uint64(most) {
 		slot := &n.slots[(h+i)%uint64(len(n.slots))]

@@ -96,15 +96,19 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 			if i >= len(b) || b[i] != '"' {
 				return tokens, open, -1
 			}
-			end, escaped := scanString(b, i)
-			if end < 0 {
-				return tokens, open, -1
+			end, name := names.scan(b, i+1)
+			escaped := false
+			if end == 0 {
+				if end, escaped = scanString(b, i); end < 0 {
+					return tokens, open, -1
+				}
+				if !escaped {
+					name = names.of(b[i+1 : end-1])
+				}
 			}
-			name := uint16(0)
-			if !escaped {
-				name = names.of(b, i+1, end-1)
-			}
-			tokens = append(tokens, Token{int32(i), int32(end), int32(len(tokens) + 1), Key, escaped, name})
+			var t *Token
+			tokens, t = another(tokens, i, end, Key)
+			t.Escaped, t.Name = escaped, name
 			i = end
 			if i >= len(b) || b[i] != ':' {
 				if i = afterSpace(b, i); i >= len(b) || b[i] != ':' {
@@ -134,7 +138,7 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 			if i >= len(b) || b[i] != c+2 { // '{' to '}' and '[' to ']'
 				inObject = c == '{'
 				open = append(open, int32(len(tokens)))
-				tokens = append(tokens, Token{At: int32(start), Kind: c})
+				tokens, _ = another(tokens, start, 0, c)
 				continue
 			}
 			i++ // empty
@@ -152,7 +156,9 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 		if !ok {
 			return tokens, open, -1
 		}
-		tokens = append(tokens, Token{int32(start), int32(i), int32(len(tokens) + 1), c, escaped, 0})
+		var t *Token
+		tokens, t = another(tokens, start, i, c)
+		t.Escaped = escaped
 		// After a value: close what ends here, until a comma asks for more.
 		for {
 			if len(open) == 0 {
@@ -178,6 +184,15 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 			inObject = len(open) > 0 && tokens[open[len(open)-1]].Kind == '{'
 		}
 	}
+}
+
+// another appends a token that nothing is within. It is written where it stands:
+// one that is put together first and copied as a whole waits for its parts.
+func another(tokens []Token, at, end int, kind byte) ([]Token, *Token) {
+	tokens = append(tokens, Token{})
+	t := &tokens[len(tokens)-1]
+	t.At, t.End, t.Next, t.Kind = int32(at), int32(end), int32(len(tokens)), kind
+	return tokens, t
 }
 
 func literal(b []byte, i int, word string) (int, bool) {
