@@ -111,7 +111,9 @@ func checkExitDetail(_ *run, found report) checker {
 			ExitCode json.Number `json:"exitCode"`
 			Signal   string      `json:"signal"`
 		}
-		_ = json.Unmarshal(e.Error, &detail) // error is free JSON
+		if e.Error != nil {
+			_ = json.Unmarshal(e.Error, &detail) // error is free JSON
+		}
 		failed := detail.Signal != "" || detail.ExitCode != "" && detail.ExitCode != "0"
 		switch text := strings.TrimSpace(string(e.Error)); {
 		case e.Status == envelope.Failed && (text == "" || text == "null" || text == "{}" || text == `""`):

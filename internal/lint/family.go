@@ -144,6 +144,10 @@ func checkEarlyName(c *run, found report) checker {
 	var said hashes
 	// say notes that something was said, and whether it needs not be again.
 	say := func(h uint64, s *step) bool {
+		if len(early) == 0 {
+			said.add(h)
+			return true
+		}
 		if said.n < mostSeen && said.has(h) {
 			return true // who named it before it was said has had that noted
 		}
@@ -182,7 +186,7 @@ func checkEarlyName(c *run, found report) checker {
 			for i := range all {
 				q := &all[i]
 				h := s.idHash(q)
-				if h == 0 || say(h, s) {
+				if h == 0 || said.met(h) || say(h, s) {
 					s.names[q.name].said = true
 				}
 			}

@@ -83,14 +83,17 @@ func quotedIn(dst []quoted, v envelope.Value, names *keyNames) []quoted {
 			}
 			under, context = int32(i), info.context
 			if name == 0 || !info.said || !info.seen {
-				dst = append(dst, quoted{at: t.At - origin, end: t.End - origin, name: name, escaped: t.Escaped, hash: info.hash})
+				var q *quoted
+				dst, q = anotherQuoted(dst, t, origin)
+				q.name, q.hash = name, info.hash
 			}
 		case '"':
-			q := quoted{at: t.At - origin, end: t.End - origin, under: under, escaped: t.Escaped, context: context}
+			var q *quoted
+			dst, q = anotherQuoted(dst, t, origin)
+			q.under, q.context = under, context
 			if t.End-t.At >= minHash+2 {
 				q.hash = maphash.Bytes(seed, text[t.At+1:t.End-1])
 			}
-			dst = append(dst, q)
 			under, context = 0, 0
 		case '[':
 			if int(t.Next) == i+1 {
@@ -101,6 +104,15 @@ func quotedIn(dst []quoted, v envelope.Value, names *keyNames) []quoted {
 		}
 	}
 	return dst
+}
+
+// anotherQuoted appends the string of a token, in place: one that is put together
+// first and copied as a whole waits for its parts.
+func anotherQuoted(dst []quoted, t *envelope.Token, origin int32) ([]quoted, *quoted) {
+	dst = append(dst, quoted{})
+	q := &dst[len(dst)-1]
+	q.at, q.end, q.escaped = t.At-origin, t.End-origin, t.Escaped
+	return dst, q
 }
 
 // quoted returns the strings of the frame, without the keys that need not be

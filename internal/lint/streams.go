@@ -2,6 +2,7 @@ package lint
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"strings"
 
 	"github.com/replaypeer/replaypeer/pkg/envelope"
@@ -29,7 +30,7 @@ func (x *texts) pieces(s *step) {
 	}
 	s.eachStream(func(p *flavors.Stream, from, to int) {
 		if s.raw[from] == '"' {
-			id := maphash.String(seed, p.Path) ^ maphash.String(seed, "\x00"+p.NameOnTape(*s.frame, s.onTape))
+			id := maphash.String(seed, p.Path) ^ bits.RotateLeft64(maphash.String(seed, p.NameOnTape(*s.frame, s.onTape)), 1)
 			x.piece(id, s.line, p.Path, s.raw[from:to])
 		}
 	})

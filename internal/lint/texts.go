@@ -91,11 +91,10 @@ func (x *texts) strings(line int, root string, v envelope.Value, all []quoted, n
 		if q.end-q.at < minText+2 {
 			continue
 		}
-		isNew := x.seen.add(q.hash ^ q.context)
 		if q.name != 0 {
 			names[q.name].seen = true
 		}
-		if !isNew {
+		if h := max(q.hash^q.context, 1); x.seen.met(h) || !x.seen.add(h) {
 			continue
 		}
 		x.one = text{line: line, body: raw[q.at+1 : q.end-1], root: root, raw: raw, at: int(q.at)}

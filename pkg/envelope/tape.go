@@ -13,7 +13,6 @@ import (
 type Tape struct {
 	Text   []byte  // what was scanned
 	Tokens []Token // in the order of the text; brackets that close have none
-	open   []int32 // while scanning, the arrays and objects that are open
 	names  *names
 }
 
@@ -75,44 +74,46 @@ func (t *Tape) Scan(b []byte) bool {
 		return false
 	}
 	if t.names == nil {
-		t.names = &names{}
+		t.names = newNames()
 	}
 	var end int
-	t.Tokens, t.open, end = scanValue(b, t.Tokens[:0], t.open[:0], t.names)
+	t.Tokens, end = scanValue(b, t.Tokens[:0], t.names)
 	return end >= 0 && afterSpace(b, end) == len(b)
 }
 
 // scanValue scans the first value and returns the index after it, less than 0
-// where it is none. As validEnd it has a stack of its own: the indexes of the
-// tokens that are open.
-func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, []int32, int) {
-	i := 0
-	inObject := false // the innermost of what is open
+// where it is none. The stack of what is open is in the tokens themselves: Next
+// of one that is open is the index of the one around it.
+func scanValue(b []byte, tokens []Token, names *names) ([]Token, int) {
+	i, depth := 0, 0
+	open, inObject := -1, false // the innermost token that is open, whether it is an object
+	before := uint(0)           // a hash of the latest keys
 	for {
 		if i < len(b) && b[i] <= ' ' {
 			i = afterSpace(b, i)
 		}
 		if inObject { // a key, then a colon
 			if i >= len(b) || b[i] != '"' {
-				return tokens, open, -1
+				return tokens, -1
 			}
-			end, name := names.scan(b, i+1)
+			end, name := names.scan(b, i+1, before)
 			escaped := false
 			if end == 0 {
 				if end, escaped = scanString(b, i); end < 0 {
-					return tokens, open, -1
+					return tokens, -1
 				}
 				if !escaped {
 					name = names.of(b[i+1 : end-1])
 				}
 			}
+			before = before<<5 ^ uint(name)
 			var t *Token
 			tokens, t = another(tokens, i, end, Key)
 			t.Escaped, t.Name = escaped, name
 			i = end
 			if i >= len(b) || b[i] != ':' {
 				if i = afterSpace(b, i); i >= len(b) || b[i] != ':' {
-					return tokens, open, -1
+					return tokens, -1
 				}
 			}
 			if i++; i < len(b) && b[i] <= ' ' {
@@ -120,7 +121,7 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 			}
 		}
 		if i >= len(b) {
-			return tokens, open, -1
+			return tokens, -1
 		}
 		start, c := i, b[i]
 		ok, escaped := true, false
@@ -129,16 +130,18 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 			i, escaped = scanString(b, i)
 			ok = i >= 0
 		case '{', '[':
-			if len(open) == maxDepth {
-				return tokens, open, -1
+			if depth == maxDepth {
+				return tokens, -1
 			}
 			if i++; i < len(b) && b[i] <= ' ' {
 				i = afterSpace(b, i)
 			}
 			if i >= len(b) || b[i] != c+2 { // '{' to '}' and '[' to ']'
-				inObject = c == '{'
-				open = append(open, int32(len(tokens)))
-				tokens, _ = another(tokens, start, 0, c)
+				var t *Token
+				tokens, t = another(tokens, start, 0, c)
+				t.Next = int32(open)
+				open, inObject = len(tokens)-1, c == '{'
+				depth++
 				continue
 			}
 			i++ // empty
@@ -154,34 +157,35 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 			ok = false
 		}
 		if !ok {
-			return tokens, open, -1
+			return tokens, -1
 		}
 		var t *Token
 		tokens, t = another(tokens, start, i, c)
 		t.Escaped = escaped
 		// After a value: close what ends here, until a comma asks for more.
 		for {
-			if len(open) == 0 {
-				return tokens, open, i
+			if open < 0 {
+				return tokens, i
 			}
 			if i < len(b) && b[i] <= ' ' {
 				i = afterSpace(b, i)
 			}
 			if i >= len(b) {
-				return tokens, open, -1
+				return tokens, -1
 			}
 			if b[i] == ',' {
 				i++
 				break
 			}
-			top := &tokens[open[len(open)-1]]
+			top := &tokens[open]
 			if b[i] != top.Kind+2 {
-				return tokens, open, -1
+				return tokens, -1
 			}
 			i++
+			open = int(top.Next)
 			top.End, top.Next = int32(i), int32(len(tokens))
-			open = open[:len(open)-1]
-			inObject = len(open) > 0 && tokens[open[len(open)-1]].Kind == '{'
+			inObject = open >= 0 && tokens[open].Kind == '{'
+			depth--
 		}
 	}
 }
