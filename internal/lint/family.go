@@ -34,7 +34,7 @@ func checkExtension(c *run, found report) checker {
 			}
 		},
 		entry: func(s *step) {
-			if s.frame == nil || told[s.frame.Method] {
+			if len(fits) == 0 || s.frame == nil || told[s.frame.Method] {
 				return
 			}
 			for _, fit := range fits {

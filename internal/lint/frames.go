@@ -46,8 +46,8 @@ func checkOutboundAnswer(c *run, found report) checker {
 		}
 	}
 	return checker{
-		entry: func(s *step) { tell(s.lost) },
-		end:   func() { tell(c.lost) },
+		exit: func(s *step) { tell(s.lost) },
+		end:  func() { tell(c.lost) },
 	}
 }
 
@@ -86,8 +86,8 @@ func checkUnanswered(c *run, found report) checker {
 		}
 	}
 	return checker{
-		entry: func(s *step) { tell(s.dead) },
-		end:   func() { tell(c.dead) },
+		exit: func(s *step) { tell(s.dead) },
+		end:  func() { tell(c.dead) },
 	}
 }
 

@@ -47,7 +47,9 @@ func (m mark) meant() bool {
 
 // marks finds what looks like a placeholder: <word> or <word:NAME>. One more
 // '<' before it is the escape for literal text.
-func marks(text string) (ms []mark) {
+func marks(text string) []mark { return appendMarks(nil, text) }
+
+func appendMarks(ms []mark, text string) []mark {
 	for i := 0; ; {
 		at := strings.IndexByte(text[i:], '<')
 		if at < 0 {
@@ -89,8 +91,9 @@ func eachMark(s *step, fn func(at stringAt, m mark)) {
 	if !s.ready.marked {
 		s.ready.marked = true
 		s.marks = s.marks[:0]
+		var room [8]mark
 		for _, t := range s.texts() {
-			for _, m := range marks(t.text) {
+			for _, m := range appendMarks(room[:0], t.text) {
 				s.marks = append(s.marks, markAt{t, m})
 			}
 		}

@@ -16,6 +16,7 @@ type text struct {
 	line int
 	body []byte
 	key  []byte // the key it stands under, or is; nil for none
+	may  signs  // that body holds
 	via  string // how it was found in the string at its place: "base64", "json", …; "" for the string itself
 
 	root string // of the path
@@ -118,20 +119,21 @@ const minText = 6
 // unwrap shows a text and what it holds in other forms: JSON in a string,
 // escapes of JSON and of URLs, base64.
 func (x *texts) unwrap(t *text, depth int) {
+	t.may = signsOf(t.body)
 	x.show(t)
 	if depth == 0 || len(t.body) < 12 {
 		return
 	}
 	b := bytes.TrimSpace(t.body)
-	if bytes.IndexByte(b, '\x1b') >= 0 {
+	if t.may&signEscape != 0 && bytes.IndexByte(b, '\x1b') >= 0 {
 		x.deeper(t, depth, "colours", t.key, colours.ReplaceAll(b, nil))
 	}
 	switch {
 	case x.nested(t, depth, b):
-	case bytes.IndexByte(b, '\\') >= 0:
+	case t.may&signBackslash != 0 && bytes.IndexByte(b, '\\') >= 0:
 		x.deeper(t, depth, "escapes", t.key, unescape(b))
 	}
-	if bytes.IndexByte(b, '%') >= 0 {
+	if t.may&signPercent != 0 && bytes.IndexByte(b, '%') >= 0 {
 		if plain, err := url.PathUnescape(string(b)); err == nil {
 			x.deeper(t, depth, "url", t.key, []byte(plain))
 		}

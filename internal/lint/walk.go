@@ -67,7 +67,7 @@ func walk(dst []stringAt, root string, v envelope.Value) []stringAt {
 	slices.Sort(hits)
 	for _, n := range slices.Compact(hits) {
 		t := tokens[n]
-		dst = append(dst, stringAt{envelope.Unquote(v.Tape.Bytes(t)), t.Kind == envelope.Key, root, raw, int(t.At) - origin})
+		dst = append(dst, stringAt{v.Tape.Word(v.Tape.Bytes(t)), t.Kind == envelope.Key, root, raw, int(t.At) - origin})
 	}
 	return dst
 }

@@ -14,6 +14,7 @@ type Tape struct {
 	Text   []byte  // what was scanned
 	Tokens []Token // in the order of the text; brackets that close have none
 	names  *names
+	words  [64]string // decoded before, by what they begin and end with
 }
 
 // Token is a key or a value, Text[At:End], with its quotes or brackets.
@@ -63,6 +64,25 @@ func (v Value) Members(fn func(key, value []byte) error) error {
 
 // Bytes returns a token of the tape as it stands in the text.
 func (t *Tape) Bytes(k Token) []byte { return t.Text[k.At:k.End:k.End] }
+
+// Word is Unquote of a string of the tape. A short one that comes again and again
+// is mostly decoded once.
+func (t *Tape) Word(quoted []byte) string {
+	s := quoted[1 : len(quoted)-1]
+	const most = 64
+	if len(s) == 0 || len(s) > most {
+		return Unquote(quoted)
+	}
+	known := &t.words[(len(s)^int(s[0])<<2^int(s[len(s)-1])<<1)%len(t.words)]
+	if *known == string(s) {
+		return *known
+	}
+	word := Unquote(quoted)
+	if len(word) == len(s) { // it has no escapes
+		*known = word
+	}
+	return word
+}
 
 // Scan puts a text on the tape in place of what was there, and says whether it
 // is one valid JSON value as Valid has it; the tokens count only then. A text
