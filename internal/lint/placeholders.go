@@ -84,7 +84,7 @@ type markAt struct {
 }
 
 // eachMark calls fn for every mark in the strings of a wire frame.
-func eachMark(s *step, fn func(at stringAt, m mark)) {
+func eachMark(s *step, fn func(at *stringAt, m *mark)) {
 	if !s.wire {
 		return
 	}
@@ -98,8 +98,8 @@ func eachMark(s *step, fn func(at stringAt, m mark)) {
 			}
 		}
 	}
-	for _, m := range s.marks {
-		fn(m.at, m.mark)
+	for i := range s.marks {
+		fn(&s.marks[i].at, &s.marks[i].mark)
 	}
 }
 
@@ -111,7 +111,7 @@ var proseKey = regexp.MustCompile(`(?i)(?:^|\.)(?:text|prompt|content|message|ti
 // only slips count.
 func checkUnknownPlaceholder(_ *run, found report) checker {
 	return checker{entry: func(s *step) {
-		eachMark(s, func(at stringAt, m mark) {
+		eachMark(s, func(at *stringAt, m *mark) {
 			if !at.key && !m.known() && (m.meant() || m.whole && s.dir == envelope.Out && !proseKey.MatchString(at.path())) {
 				found(s.line, at.path(), "", "%s is no placeholder", m)
 			}
@@ -122,7 +122,7 @@ func checkUnknownPlaceholder(_ *run, found report) checker {
 func checkBind(_ *run, found report) checker {
 	captured := map[string]bool{}
 	return checker{entry: func(s *step) {
-		eachMark(s, func(at stringAt, m mark) {
+		eachMark(s, func(at *stringAt, m *mark) {
 			if m.word != "bind" || !m.known() || captured[m.name] {
 				return
 			}
@@ -140,7 +140,7 @@ func checkInboundPlaceholder(_ *run, found report) checker {
 		if s.dir != envelope.In {
 			return
 		}
-		eachMark(s, func(at stringAt, m mark) {
+		eachMark(s, func(at *stringAt, m *mark) {
 			if !at.key && m.whole && m.known() && m.word != "bind" && m.word != "workspace" {
 				found(s.line, at.path(), "literal text of this form is written <"+m.String(), "%s in an inbound frame: the client receives it as it stands", m)
 			}

@@ -13,7 +13,7 @@ type names struct {
 	// follow has, by a hash of the keys before, the number of the short key that
 	// came after them last: lines resemble each other, and to compare with one
 	// key is cheaper than to look for the end of any and then for its number.
-	follow [2 * MostNames]uint16
+	follow [4 * MostNames]uint16
 }
 
 // name is a key that is known.
@@ -98,8 +98,11 @@ func (n *names) of(key []byte) uint16 {
 	}
 	copy(room[:], key)
 	room[len(key)] = '"'
-	word := binary.LittleEndian.Uint64
-	return n.number(text{word(room[:]), word(room[8:]), word(room[16:])}, len(key)+1)
+	var t text
+	for i := range t {
+		t[i] = binary.LittleEndian.Uint64(room[8*i:])
+	}
+	return n.number(t, len(key)+1)
 }
 
 // number returns the number of a key, 0 for none.

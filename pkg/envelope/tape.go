@@ -126,7 +126,7 @@ func scanValue(b []byte, tokens []Token, names *names) ([]Token, int) {
 					name = names.of(b[i+1 : end-1])
 				}
 			}
-			before = before<<5 ^ uint(name)
+			before = before<<4 ^ uint(name)
 			var t *Token
 			tokens, t = another(tokens, i, end, Key)
 			t.Escaped, t.Name = escaped, name
@@ -161,6 +161,7 @@ func scanValue(b []byte, tokens []Token, names *names) ([]Token, int) {
 				tokens, t = another(tokens, start, 0, c)
 				t.Next = int32(open)
 				open, inObject = len(tokens)-1, c == '{'
+				before = before<<1 + 1
 				depth++
 				continue
 			}
@@ -205,6 +206,7 @@ func scanValue(b []byte, tokens []Token, names *names) ([]Token, int) {
 			open = int(top.Next)
 			top.End, top.Next = int32(i), int32(len(tokens))
 			inObject = open >= 0 && tokens[open].Kind == '{'
+			before = before<<1 + 3
 			depth--
 		}
 	}

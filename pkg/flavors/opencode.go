@@ -2,7 +2,6 @@ package flavors
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -326,7 +325,10 @@ func openCodeVersion(dir envelope.Direction, f Frame) string {
 	if dir != envelope.In || f.Method != "session.create" && f.Method != "session.created" && f.Method != "session.get" {
 		return ""
 	}
-	return cmp.Or(gjson.GetBytes(f.Raw, "event.properties.info.version").Str, gjson.GetBytes(f.Raw, "data.version").Str)
+	if version := gjson.GetBytes(f.Raw, "event.properties.info.version").Str; version != "" {
+		return version
+	}
+	return gjson.GetBytes(f.Raw, "data.version").Str
 }
 
 // probeOpenCode takes the version from a session and the model from the
