@@ -71,13 +71,9 @@ func (s *step) name() string {
 	return s.frame.Method
 }
 
-// checkUnanswered leaves out what a peer answers by itself.
 func checkUnanswered(c *run, found report) checker {
 	tell := func(dead []*request) {
 		for _, r := range dead {
-			if r.dir == envelope.Out && c.flavor.Minimal != nil && c.flavor.Minimal(r.frame) != nil {
-				continue
-			}
 			id := ""
 			if r.frame.ID != nil {
 				id = " " + string(r.frame.ID)

@@ -23,7 +23,7 @@ var (
 func checkEmail(_ *run, found report) checker {
 	told := map[string]bool{}
 	return checker{text: func(t *text) {
-		if t.may&signAt == 0 || !mayBeMail(t.body) {
+		if !mayBeMail(t.body) {
 			return
 		}
 		for _, at := range email.FindAllIndex(t.body, -1) {
@@ -79,9 +79,6 @@ func checkHost(_ *run, found report) checker {
 		}
 		if mayBeHost(t.key) && hostKey.Match(t.key) && bytes.IndexByte(t.body, '/') < 0 {
 			tell(string(t.body))
-		}
-		if t.may&(signDot|signDash) == 0 {
-			return
 		}
 		host, ip, mac := hostWords(t.body)
 		if host {

@@ -16,7 +16,6 @@ type text struct {
 	line int
 	body []byte
 	key  []byte // the key it stands under, or is; nil for none
-	may  signs  // that body holds
 	via  string // how it was found in the string at its place: "base64", "json", …; "" for the string itself
 
 	root string // of the path
@@ -54,6 +53,7 @@ type texts struct {
 		quoted []quoted
 	} // of JSON within a text, by depth; the last is of metadata and errors
 	streams map[uint64]*stream
+	name    []byte   // memory for that of one
 	order   []uint64 // of streams, oldest first
 }
 
@@ -120,21 +120,20 @@ const minText = 6
 // unwrap shows a text and what it holds in other forms: JSON in a string,
 // escapes of JSON and of URLs, base64.
 func (x *texts) unwrap(t *text, depth int) {
-	t.may = signsOf(t.body)
 	x.show(t)
 	if depth == 0 || len(t.body) < 12 {
 		return
 	}
 	b := bytes.TrimSpace(t.body)
-	if t.may&signEscape != 0 && bytes.IndexByte(b, '\x1b') >= 0 {
+	if bytes.IndexByte(b, '\x1b') >= 0 {
 		x.deeper(t, depth, "colours", t.key, colours.ReplaceAll(b, nil))
 	}
 	switch {
 	case x.nested(t, depth, b):
-	case t.may&signBackslash != 0 && bytes.IndexByte(b, '\\') >= 0:
+	case bytes.IndexByte(b, '\\') >= 0:
 		x.deeper(t, depth, "escapes", t.key, unescape(b))
 	}
-	if t.may&signPercent != 0 && bytes.IndexByte(b, '%') >= 0 {
+	if bytes.IndexByte(b, '%') >= 0 {
 		if plain, err := url.PathUnescape(string(b)); err == nil {
 			x.deeper(t, depth, "url", t.key, []byte(plain))
 		}
