@@ -195,6 +195,7 @@ func checkEarlyName(c *run, found report) checker {
 			}
 		},
 		end: func() {
+			said.release()
 			for _, u := range order {
 				// A thread or session may be one of an earlier run, resumed.
 				if u.first > 0 && !resumes(u.method, u.path) {

@@ -201,6 +201,7 @@ func (c *run) read(r io.Reader) error {
 	}
 	if c.texts != nil {
 		c.texts.flush()
+		c.texts.seen.release()
 	}
 	c.dead, c.lost = c.talk.close(false)
 	if c.talk.places != nil {
