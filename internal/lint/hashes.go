@@ -9,7 +9,7 @@ type hashes struct {
 	n     int
 	// near are some of them, which the keys and words of a protocol meet in
 	// every frame: most questions go no further.
-	near [512]uint64
+	near [2048]uint64
 }
 
 // add puts a checksum in and says whether it was new.
@@ -18,7 +18,7 @@ func (s *hashes) add(h uint64) bool {
 	if 2*s.n >= len(s.slots) {
 		s.grow()
 	}
-	near := &s.near[h>>55]
+	near := &s.near[h>>53]
 	if *near == h {
 		return false
 	}
@@ -32,11 +32,11 @@ func (s *hashes) add(h uint64) bool {
 
 // met says whether a checksum, which is not 0, is in and among the near ones: the
 // short way of add and has, for those who ask of every string.
-func (s *hashes) met(h uint64) bool { return s.n < mostSeen && s.near[h>>55] == h }
+func (s *hashes) met(h uint64) bool { return s.n < mostSeen && s.near[h>>53] == h }
 
 func (s *hashes) has(h uint64) bool {
 	h = max(h, 1)
-	near := &s.near[h>>55]
+	near := &s.near[h>>53]
 	if *near == h {
 		return true
 	}
