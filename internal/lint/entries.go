@@ -53,11 +53,7 @@ func plainLabel(label string) bool {
 func checkNoExit(c *run, found report) checker {
 	exits := false
 	return checker{
-		entry: func(s *step) {
-			if _, ok := s.entry.(*envelope.RuntimeExit); ok {
-				exits = true
-			}
-		},
+		exit: func(*step) { exits = true },
 		end: func() {
 			if !exits && c.hdr != nil && c.hdr.Protocol != exitless {
 				found(max(c.last, 1), "", "end the file with a runtime_exit", "the file has no runtime_exit")
@@ -102,16 +98,15 @@ func checkEmptyLaunch(_ *run, found report) checker {
 }
 
 func checkExitDetail(_ *run, found report) checker {
-	return checker{entry: func(s *step) {
-		e, ok := s.entry.(*envelope.RuntimeExit)
-		if !ok {
-			return
-		}
+	return checker{exit: func(s *step) {
+		e := s.entry.(*envelope.RuntimeExit)
 		var detail struct {
 			ExitCode json.Number `json:"exitCode"`
 			Signal   string      `json:"signal"`
 		}
-		_ = json.Unmarshal(e.Error, &detail) // error is free JSON
+		if e.Error != nil {
+			_ = json.Unmarshal(e.Error, &detail) // error is free JSON
+		}
 		failed := detail.Signal != "" || detail.ExitCode != "" && detail.ExitCode != "0"
 		switch text := strings.TrimSpace(string(e.Error)); {
 		case e.Status == envelope.Failed && (text == "" || text == "null" || text == "{}" || text == `""`):

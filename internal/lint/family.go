@@ -34,7 +34,7 @@ func checkExtension(c *run, found report) checker {
 			}
 		},
 		entry: func(s *step) {
-			if s.frame == nil || told[s.frame.Method] {
+			if len(fits) == 0 || s.frame == nil || told[s.frame.Method] {
 				return
 			}
 			for _, fit := range fits {
@@ -144,6 +144,10 @@ func checkEarlyName(c *run, found report) checker {
 	var said hashes
 	// say notes that something was said, and whether it needs not be again.
 	say := func(h uint64, s *step) bool {
+		if len(early) == 0 {
+			said.add(h)
+			return true
+		}
 		if said.n < mostSeen && said.has(h) {
 			return true // who named it before it was said has had that noted
 		}
@@ -182,7 +186,7 @@ func checkEarlyName(c *run, found report) checker {
 			for i := range all {
 				q := &all[i]
 				h := s.idHash(q)
-				if h == 0 || say(h, s) {
+				if h == 0 || said.met(h) || say(h, s) {
 					s.names[q.name].said = true
 				}
 			}
@@ -191,6 +195,7 @@ func checkEarlyName(c *run, found report) checker {
 			}
 		},
 		end: func() {
+			said.release()
 			for _, u := range order {
 				// A thread or session may be one of an earlier run, resumed.
 				if u.first > 0 && !resumes(u.method, u.path) {

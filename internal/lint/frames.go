@@ -46,8 +46,8 @@ func checkOutboundAnswer(c *run, found report) checker {
 		}
 	}
 	return checker{
-		entry: func(s *step) { tell(s.lost) },
-		end:   func() { tell(c.lost) },
+		exit: func(s *step) { tell(s.lost) },
+		end:  func() { tell(c.lost) },
 	}
 }
 
@@ -71,13 +71,9 @@ func (s *step) name() string {
 	return s.frame.Method
 }
 
-// checkUnanswered leaves out what a peer answers by itself.
 func checkUnanswered(c *run, found report) checker {
 	tell := func(dead []*request) {
 		for _, r := range dead {
-			if r.dir == envelope.Out && c.flavor.Minimal != nil && c.flavor.Minimal(r.frame) != nil {
-				continue
-			}
 			id := ""
 			if r.frame.ID != nil {
 				id = " " + string(r.frame.ID)
@@ -86,8 +82,8 @@ func checkUnanswered(c *run, found report) checker {
 		}
 	}
 	return checker{
-		entry: func(s *step) { tell(s.dead) },
-		end:   func() { tell(c.dead) },
+		exit: func(s *step) { tell(s.dead) },
+		end:  func() { tell(c.dead) },
 	}
 }
 

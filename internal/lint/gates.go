@@ -40,7 +40,7 @@ func checkUnusedBind(_ *run, found report) checker {
 	var order []string
 	return checker{
 		entry: func(s *step) {
-			eachMark(s, func(at stringAt, m mark) {
+			eachMark(s, func(at *stringAt, m *mark) {
 				if m.word != "bind" || !m.known() {
 					return
 				}

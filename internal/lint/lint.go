@@ -113,6 +113,7 @@ type checker struct {
 	syntax func(*envelope.SyntaxError)
 	header func(*envelope.Header)
 	entry  func(*step) // the step, and what it holds, is valid until it returns
+	exit   func(*step) // entry for one who looks at each runtime_exit only
 	text   func(*text) // every distinct string and stream
 	end    func()
 	last   func() // after suppression
@@ -164,10 +165,13 @@ func (c *run) read(r io.Reader) error {
 			}
 		}
 	}
-	var entry []func(*step)
+	var entry, exit []func(*step)
 	for _, k := range c.checkers {
 		if k.entry != nil {
 			entry = append(entry, k.entry)
+		}
+		if k.exit != nil {
+			exit = append(exit, k.exit)
 		}
 	}
 	for {
@@ -186,12 +190,18 @@ func (c *run) read(r io.Reader) error {
 		for _, look := range entry {
 			look(s)
 		}
+		if _, ok := e.(*envelope.RuntimeExit); ok {
+			for _, look := range exit {
+				look(s)
+			}
+		}
 		if c.texts != nil {
 			c.texts.entry(s)
 		}
 	}
 	if c.texts != nil {
 		c.texts.flush()
+		c.texts.seen.release()
 	}
 	c.dead, c.lost = c.talk.close(false)
 	if c.talk.places != nil {

@@ -47,7 +47,9 @@ func (m mark) meant() bool {
 
 // marks finds what looks like a placeholder: <word> or <word:NAME>. One more
 // '<' before it is the escape for literal text.
-func marks(text string) (ms []mark) {
+func marks(text string) []mark { return appendMarks(nil, text) }
+
+func appendMarks(ms []mark, text string) []mark {
 	for i := 0; ; {
 		at := strings.IndexByte(text[i:], '<')
 		if at < 0 {
@@ -82,21 +84,22 @@ type markAt struct {
 }
 
 // eachMark calls fn for every mark in the strings of a wire frame.
-func eachMark(s *step, fn func(at stringAt, m mark)) {
+func eachMark(s *step, fn func(at *stringAt, m *mark)) {
 	if !s.wire {
 		return
 	}
 	if !s.ready.marked {
 		s.ready.marked = true
 		s.marks = s.marks[:0]
+		var room [8]mark
 		for _, t := range s.texts() {
-			for _, m := range marks(t.text) {
+			for _, m := range appendMarks(room[:0], t.text) {
 				s.marks = append(s.marks, markAt{t, m})
 			}
 		}
 	}
-	for _, m := range s.marks {
-		fn(m.at, m.mark)
+	for i := range s.marks {
+		fn(&s.marks[i].at, &s.marks[i].mark)
 	}
 }
 
@@ -108,7 +111,7 @@ var proseKey = regexp.MustCompile(`(?i)(?:^|\.)(?:text|prompt|content|message|ti
 // only slips count.
 func checkUnknownPlaceholder(_ *run, found report) checker {
 	return checker{entry: func(s *step) {
-		eachMark(s, func(at stringAt, m mark) {
+		eachMark(s, func(at *stringAt, m *mark) {
 			if !at.key && !m.known() && (m.meant() || m.whole && s.dir == envelope.Out && !proseKey.MatchString(at.path())) {
 				found(s.line, at.path(), "", "%s is no placeholder", m)
 			}
@@ -119,7 +122,7 @@ func checkUnknownPlaceholder(_ *run, found report) checker {
 func checkBind(_ *run, found report) checker {
 	captured := map[string]bool{}
 	return checker{entry: func(s *step) {
-		eachMark(s, func(at stringAt, m mark) {
+		eachMark(s, func(at *stringAt, m *mark) {
 			if m.word != "bind" || !m.known() || captured[m.name] {
 				return
 			}
@@ -137,7 +140,7 @@ func checkInboundPlaceholder(_ *run, found report) checker {
 		if s.dir != envelope.In {
 			return
 		}
-		eachMark(s, func(at stringAt, m mark) {
+		eachMark(s, func(at *stringAt, m *mark) {
 			if !at.key && m.whole && m.known() && m.word != "bind" && m.word != "workspace" {
 				found(s.line, at.path(), "literal text of this form is written <"+m.String(), "%s in an inbound frame: the client receives it as it stands", m)
 			}

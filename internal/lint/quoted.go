@@ -58,14 +58,12 @@ func (k *keyInfo) read(key []byte) {
 	k.said, k.seen = k.never, n < minText
 }
 
-// quotedIn appends the strings of a value, keys among them, in order. A string
-// stands under a key that nothing but brackets of arrays lie between. Keys that
+// quotedIn appends the strings of a value, keys among them, in order. Keys that
 // names knows as said and seen are left out; it belongs to the tape, or is nil.
 func quotedIn(dst []quoted, v envelope.Value, names *keyNames) []quoted {
 	tokens, text := v.Tape.Tokens, v.Tape.Text
 	origin := tokens[v.Index].At
-	var one keyInfo // of a key without a number
-	under, context := int32(0), uint64(0)
+	var one keyInfo // of the latest key without a number
 	for i, end := v.Index, int(tokens[v.Index].Next); i < end; i++ {
 		t := &tokens[i]
 		switch t.Kind {
@@ -74,33 +72,59 @@ func quotedIn(dst []quoted, v envelope.Value, names *keyNames) []quoted {
 			if names != nil && t.Name != 0 {
 				name = t.Name
 				info = &names[name]
-			}
-			if name == 0 {
+				if info.said && info.seen {
+					continue
+				}
+			} else {
 				one = keyInfo{}
 			}
 			if !info.met {
 				info.read(text[t.At:t.End])
 			}
-			under, context = int32(i), info.context
 			if name == 0 || !info.said || !info.seen {
-				dst = append(dst, quoted{at: t.At - origin, end: t.End - origin, name: name, escaped: t.Escaped, hash: info.hash})
+				var q *quoted
+				dst, q = anotherQuoted(dst, t, origin)
+				q.name, q.hash = name, info.hash
 			}
 		case '"':
-			q := quoted{at: t.At - origin, end: t.End - origin, under: under, escaped: t.Escaped, context: context}
+			var q *quoted
+			dst, q = anotherQuoted(dst, t, origin)
+			if under := keyAbove(tokens, v.Index, i); under > 0 {
+				q.under, q.context = int32(under), one.context
+				if name := tokens[under].Name; names != nil && name != 0 {
+					q.context = names[name].context
+				}
+			}
 			if t.End-t.At >= minHash+2 {
 				q.hash = maphash.Bytes(seed, text[t.At+1:t.End-1])
 			}
-			dst = append(dst, q)
-			under, context = 0, 0
-		case '[':
-			if int(t.Next) == i+1 {
-				under, context = 0, 0
-			} // else its first item may be the string
-		default:
-			under, context = 0, 0
 		}
 	}
 	return dst
+}
+
+// keyAbove returns the key that a string stands under: nothing but brackets of
+// arrays that open lies between them. It is 0 where there is none, and does not
+// look before first.
+func keyAbove(tokens []envelope.Token, first, at int) int {
+	for at--; at >= first; at-- {
+		switch t := &tokens[at]; {
+		case t.Kind == envelope.Key:
+			return at
+		case t.Kind != '[' || int(t.Next) == at+1: // an empty one is a value before
+			return 0
+		}
+	}
+	return 0
+}
+
+// anotherQuoted appends the string of a token, in place: one that is put together
+// first and copied as a whole waits for its parts.
+func anotherQuoted(dst []quoted, t *envelope.Token, origin int32) ([]quoted, *quoted) {
+	dst = append(dst, quoted{})
+	q := &dst[len(dst)-1]
+	q.at, q.end, q.escaped = t.At-origin, t.End-origin, t.Escaped
+	return dst, q
 }
 
 // quoted returns the strings of the frame, without the keys that need not be

@@ -53,8 +53,8 @@ type scratch struct {
 type request struct {
 	line      int
 	dir       envelope.Direction
-	frame     flavors.Frame
-	explained bool // an interruption or a notification accounts for a missing answer
+	frame     flavors.Frame // without its bytes
+	explained bool          // an interruption or a notification accounts for a missing answer
 }
 
 // conversation follows who asked what, per provider process.
@@ -118,16 +118,11 @@ func (t *conversation) classify(s *step) (flavors.Frame, error) {
 	return t.flavor.Classify(s.dir, s.raw)
 }
 
-// kept returns a frame that outlives its entry.
-func kept(f flavors.Frame) flavors.Frame {
-	f.ID, f.Raw = bytes.Clone(f.ID), bytes.Clone(f.Raw)
-	return f
-}
-
 // kept returns a step that outlives its entry: its frame, and what was found
 // out about it in the conversation.
 func (s *step) kept() *step {
-	f := kept(*s.frame)
+	f := *s.frame
+	f.ID, f.Raw = bytes.Clone(f.ID), bytes.Clone(f.Raw)
 	return &step{line: s.line, label: s.label, dir: s.dir, wire: s.wire, raw: f.Raw, frame: &f, answers: s.answers, mistyped: s.mistyped, sure: s.sure}
 }
 
@@ -138,7 +133,8 @@ func (t *conversation) ask(s *step) {
 			t.remove(i) // reported once, by its reuse
 		}
 	}
-	r := &request{line: s.line, dir: s.dir, frame: kept(*s.frame)}
+	r := &request{line: s.line, dir: s.dir, frame: *s.frame}
+	r.frame.ID, r.frame.Raw = bytes.Clone(r.frame.ID), nil
 	// Where the player answers by itself, nobody needs to have recorded it.
 	r.explained = s.dir == envelope.Out && t.flavor.Minimal != nil && t.flavor.Minimal(*s.frame) != nil
 	t.open = append(t.open, r)

@@ -29,8 +29,8 @@ func (x *texts) pieces(s *step) {
 	}
 	s.eachStream(func(p *flavors.Stream, from, to int) {
 		if s.raw[from] == '"' {
-			id := maphash.String(seed, p.Path) ^ maphash.String(seed, "\x00"+p.NameOnTape(*s.frame, s.onTape))
-			x.piece(id, s.line, p.Path, s.raw[from:to])
+			x.name = p.AppendName(append(append(x.name[:0], p.Path...), 0), s.frame, s.onTape)
+			x.piece(maphash.Bytes(seed, x.name), s.line, p.Path, s.raw[from:to])
 		}
 	})
 }

@@ -53,6 +53,7 @@ type texts struct {
 		quoted []quoted
 	} // of JSON within a text, by depth; the last is of metadata and errors
 	streams map[uint64]*stream
+	name    []byte   // memory for that of one
 	order   []uint64 // of streams, oldest first
 }
 
@@ -86,19 +87,19 @@ func (x *texts) value(line int, root string, raw []byte) {
 // under where that may make a difference.
 func (x *texts) strings(line int, root string, v envelope.Value, all []quoted, names *keyNames) {
 	raw := v.Bytes()
+	x.one = text{line: line, root: root, raw: raw}
 	for i := range all {
 		q := &all[i]
 		if q.end-q.at < minText+2 {
 			continue
 		}
-		isNew := x.seen.add(q.hash ^ q.context)
 		if q.name != 0 {
 			names[q.name].seen = true
 		}
-		if !isNew {
+		if h := max(q.hash^q.context, 1); x.seen.met(h) || !x.seen.add(h) {
 			continue
 		}
-		x.one = text{line: line, body: raw[q.at+1 : q.end-1], root: root, raw: raw, at: int(q.at)}
+		x.one.body, x.one.key, x.one.at = raw[q.at+1:q.end-1], nil, int(q.at)
 		if q.escaped {
 			x.plain = envelope.AppendUnquoted(x.plain[:0], raw[q.at:q.end])
 			x.one.body = x.plain

@@ -40,6 +40,10 @@ func (s *step) texts() []stringAt {
 // directory, keys among them. Most values have none. Paths begin with root.
 func walk(dst []stringAt, root string, v envelope.Value) []stringAt {
 	raw := v.Bytes()
+	mark, escape, users, home := nextMark(raw), nextEscape(raw), nextUsers(raw), nextHome(raw)
+	if mark < 0 && escape < 0 && users < 0 && home < 0 {
+		return dst
+	}
 	tokens := v.Tape.Tokens[v.Index:v.Tape.Tokens[v.Index].Next]
 	origin := int(tokens[0].At)
 	var room [16]int
@@ -56,17 +60,14 @@ func walk(dst []stringAt, root string, v envelope.Value) []stringAt {
 			}
 		}
 	}
-	look(nextMark, nextMark(raw))
-	look(nextEscape, nextEscape(raw))
-	look(nextUsers, nextUsers(raw))
-	look(nextHome, nextHome(raw))
-	if len(hits) == 0 {
-		return dst
-	}
+	look(nextMark, mark)
+	look(nextEscape, escape)
+	look(nextUsers, users)
+	look(nextHome, home)
 	slices.Sort(hits)
 	for _, n := range slices.Compact(hits) {
 		t := tokens[n]
-		dst = append(dst, stringAt{envelope.Unquote(v.Tape.Bytes(t)), t.Kind == envelope.Key, root, raw, int(t.At) - origin})
+		dst = append(dst, stringAt{v.Tape.Word(v.Tape.Bytes(t)), t.Kind == envelope.Key, root, raw, int(t.At) - origin})
 	}
 	return dst
 }
@@ -98,16 +99,22 @@ func nextEscape(b []byte) int {
 	}
 }
 
+// nextHome looks for the letter of "home" that is the rarest in frames.
 func nextHome(b []byte) int {
-	for at := 0; ; at++ { // by the rarest of its letters
-		i := bytes.IndexByte(b[at:], 'm')
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(b[at:], 'h')
 		if i < 0 {
 			return -1
 		}
-		if at += i; at > 2 && at+2 < len(b) && b[at+1] == 'e' && b[at-1] == 'o' && b[at-2] == 'h' && (b[at+2] == '/' || b[at+2] == '-') {
+		if at += i; isHome(b, at) {
 			return at
 		}
 	}
+}
+
+// isHome says whether the name of home directories' parent begins at b[i].
+func isHome(b []byte, i int) bool {
+	return i > 0 && i+4 < len(b) && string(b[i:i+4]) == "home" && (b[i+4] == '/' || b[i+4] == '-')
 }
 
 // scanned is a value that is no frame on a tape of its own, in which all

@@ -33,12 +33,14 @@ func (r *Reader) members(line []byte) (m record, err error) {
 			m.typ = fieldName(value)
 			return nil
 		}
-		for _, f := range r.fields {
-			if f.Name == name {
+		for i := range r.fields {
+			if r.fields[i].Name == name {
 				return r.errorf("duplicate field %q", name)
 			}
 		}
-		r.fields = append(r.fields, Member{Name: name, Value: value, key: key})
+		r.fields = append(r.fields, Member{})
+		f := &r.fields[len(r.fields)-1] // written in place, as a token is
+		f.Name, f.Value, f.key = name, value, key
 		return nil
 	}
 	r.frame = -1
@@ -104,7 +106,7 @@ func fieldName(quoted []byte) string {
 }
 
 // label decodes a label; one that was met before is the same string.
-func (r *Reader) label(f Member, to *string) error {
+func (r *Reader) label(f *Member, to *string) error {
 	if known, ok := r.labels[string(f.Value)]; ok {
 		*to = known
 		return nil
@@ -122,7 +124,7 @@ func (r *Reader) label(f Member, to *string) error {
 	return nil
 }
 
-func (r *Reader) str(f Member, to *string) error {
+func (r *Reader) str(f *Member, to *string) error {
 	if f.Value[0] != '"' {
 		return r.errorf("%s is %s: want a string", f.Name, kindOf(f.Value))
 	}
@@ -130,7 +132,7 @@ func (r *Reader) str(f Member, to *string) error {
 	return nil
 }
 
-func (r *Reader) boolean(f Member, to *bool) error {
+func (r *Reader) boolean(f *Member, to *bool) error {
 	switch string(f.Value) {
 	case "true":
 		*to = true
@@ -142,7 +144,7 @@ func (r *Reader) boolean(f Member, to *bool) error {
 	return nil
 }
 
-func (r *Reader) millis(f Member) (*int64, error) {
+func (r *Reader) millis(f *Member) (*int64, error) {
 	n, err := strconv.ParseInt(string(f.Value), 10, 64)
 	if err != nil || n < 0 {
 		return nil, r.errorf("%s is %.40s: want a whole number of milliseconds, 0 or more", f.Name, f.Value)
@@ -170,7 +172,7 @@ func (r *Reader) part(value []byte) json.RawMessage {
 	return bytes.Clone(value)
 }
 
-func (r *Reader) keep(f Member) Member {
+func (r *Reader) keep(f *Member) Member {
 	return Member{Name: f.Name, Value: r.part(f.Value), key: r.part(f.key)}
 }
 

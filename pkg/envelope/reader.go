@@ -124,7 +124,8 @@ func (r *Reader) Header() (*Header, error) {
 		return nil, r.errorf("first line is %s: want type \"transcript_start\"", describeType(m.typ))
 	}
 	h := &Header{Line: r.line}
-	for _, f := range m.rest {
+	for i := range m.rest {
+		f := &m.rest[i]
 		switch f.Name {
 		case "provider":
 			err = r.str(f, &h.Provider)
@@ -187,7 +188,8 @@ func (r *Reader) expectOutbound(fields []Member) (Entry, error) {
 	}
 	*e = ExpectOutbound{Line: r.line}
 	var err error
-	for _, f := range fields {
+	for i := range fields {
+		f := &fields[i]
 		switch f.Name {
 		case "label":
 			err = r.label(f, &e.Label)
@@ -219,7 +221,8 @@ func (r *Reader) emitInbound(fields []Member) (Entry, error) {
 	}
 	*e = EmitInbound{Line: r.line}
 	var err error
-	for _, f := range fields {
+	for i := range fields {
+		f := &fields[i]
 		switch f.Name {
 		case "label":
 			err = r.label(f, &e.Label)
@@ -258,7 +261,8 @@ func (r *Reader) runtimeExit(fields []Member) (Entry, error) {
 	}
 	*e = RuntimeExit{Line: r.line}
 	var err error
-	for _, f := range fields {
+	for i := range fields {
+		f := &fields[i]
 		switch f.Name {
 		case "label":
 			err = r.label(f, &e.Label)

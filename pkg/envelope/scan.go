@@ -156,6 +156,14 @@ func hex4(s []byte) rune {
 	return r
 }
 
+// written marks the bytes that are always written as they stand: the plain ones
+// but for the one that a surrogate begins with.
+var written = func() [256]bool {
+	t := plain
+	t[0xed] = false
+	return t
+}()
+
 // AppendString appends s as a JSON string, escaping only what must be, which
 // what Unquote made of a lone surrogate is.
 func AppendString(dst []byte, s string) []byte {
@@ -164,7 +172,7 @@ func AppendString(dst []byte, s string) []byte {
 	start := 0 // of what stands for itself
 	for i := 0; i < len(s); i++ {
 		c := s[i]
-		if plain[c] && c != 0xed {
+		if written[c] {
 			continue
 		}
 		dst = append(dst, s[start:i]...)

@@ -16,8 +16,8 @@ import (
 // written), a space, the length of the frame in decimal, a space, the frame's
 // bytes and LF; a runtime_exit counts as channel "exit" with its status.
 type Seal struct {
-	h       hash.Hash
-	scratch []byte
+	h   hash.Hash
+	buf []byte // what is still to be hashed: that is cheaper in large pieces
 }
 
 // Add takes the next entry of the transcript.
@@ -35,22 +35,26 @@ func (s *Seal) Add(e Entry) {
 }
 
 func (s *Seal) part(channel string, frame []byte) {
+	s.buf = append(append(s.buf, channel...), ' ')
+	s.buf = append(strconv.AppendInt(s.buf, int64(len(frame)), 10), ' ')
+	s.buf = append(append(s.buf, frame...), '\n')
+	if len(s.buf) >= 4<<10 {
+		s.flush()
+	}
+}
+
+func (s *Seal) flush() {
 	if s.h == nil {
 		s.h = sha256.New()
 	}
-	s.scratch = append(append(s.scratch[:0], channel...), ' ')
-	s.scratch = append(strconv.AppendInt(s.scratch, int64(len(frame)), 10), ' ')
-	s.h.Write(s.scratch)
-	s.h.Write(frame)
-	s.h.Write(newline)
+	s.h.Write(s.buf)
+	if s.buf = s.buf[:0]; cap(s.buf) > 1<<20 {
+		s.buf = nil // do not hold on to one giant frame
+	}
 }
-
-var newline = []byte{'\n'}
 
 // Sum returns "sha256:" and the checksum of what was added so far.
 func (s *Seal) Sum() string {
-	if s.h == nil {
-		s.h = sha256.New()
-	}
+	s.flush()
 	return "sha256:" + hex.EncodeToString(s.h.Sum(nil))
 }

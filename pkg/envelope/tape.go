@@ -13,8 +13,8 @@ import (
 type Tape struct {
 	Text   []byte  // what was scanned
 	Tokens []Token // in the order of the text; brackets that close have none
-	open   []int32 // while scanning, the arrays and objects that are open
 	names  *names
+	words  [64]string // decoded before, by what they begin and end with
 }
 
 // Token is a key or a value, Text[At:End], with its quotes or brackets.
@@ -65,6 +65,25 @@ func (v Value) Members(fn func(key, value []byte) error) error {
 // Bytes returns a token of the tape as it stands in the text.
 func (t *Tape) Bytes(k Token) []byte { return t.Text[k.At:k.End:k.End] }
 
+// Word is Unquote of a string of the tape. A short one that comes again and again
+// is mostly decoded once.
+func (t *Tape) Word(quoted []byte) string {
+	s := quoted[1 : len(quoted)-1]
+	const most = 64
+	if len(s) == 0 || len(s) > most {
+		return Unquote(quoted)
+	}
+	known := &t.words[(len(s)^int(s[0])<<2^int(s[len(s)-1])<<1)%len(t.words)]
+	if *known == string(s) {
+		return *known
+	}
+	word := Unquote(quoted)
+	if len(word) == len(s) { // it has no escapes
+		*known = word
+	}
+	return word
+}
+
 // Scan puts a text on the tape in place of what was there, and says whether it
 // is one valid JSON value as Valid has it; the tokens count only then. A text
 // of 2 GiB or more is refused. The tape points into b.
@@ -75,40 +94,46 @@ func (t *Tape) Scan(b []byte) bool {
 		return false
 	}
 	if t.names == nil {
-		t.names = &names{}
+		t.names = newNames()
 	}
 	var end int
-	t.Tokens, t.open, end = scanValue(b, t.Tokens[:0], t.open[:0], t.names)
+	t.Tokens, end = scanValue(b, t.Tokens[:0], t.names)
 	return end >= 0 && afterSpace(b, end) == len(b)
 }
 
 // scanValue scans the first value and returns the index after it, less than 0
-// where it is none. As validEnd it has a stack of its own: the indexes of the
-// tokens that are open.
-func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, []int32, int) {
-	i := 0
-	inObject := false // the innermost of what is open
+// where it is none. The stack of what is open is in the tokens themselves: Next
+// of one that is open is the index of the one around it.
+func scanValue(b []byte, tokens []Token, names *names) ([]Token, int) {
+	i, depth := 0, 0
+	open, inObject := -1, false // the innermost token that is open, whether it is an object
+	before := uint(0)           // a hash of the latest keys
 	for {
 		if i < len(b) && b[i] <= ' ' {
 			i = afterSpace(b, i)
 		}
 		if inObject { // a key, then a colon
 			if i >= len(b) || b[i] != '"' {
-				return tokens, open, -1
+				return tokens, -1
 			}
-			end, escaped := scanString(b, i)
-			if end < 0 {
-				return tokens, open, -1
+			end, name := names.scan(b, i+1, before)
+			escaped := false
+			if end == 0 {
+				if end, escaped = scanString(b, i); end < 0 {
+					return tokens, -1
+				}
+				if !escaped {
+					name = names.of(b[i+1 : end-1])
+				}
 			}
-			name := uint16(0)
-			if !escaped {
-				name = names.of(b, i+1, end-1)
-			}
-			tokens = append(tokens, Token{int32(i), int32(end), int32(len(tokens) + 1), Key, escaped, name})
+			before = before<<4 ^ uint(name)
+			var t *Token
+			tokens, t = another(tokens, i, end, Key)
+			t.Escaped, t.Name = escaped, name
 			i = end
 			if i >= len(b) || b[i] != ':' {
 				if i = afterSpace(b, i); i >= len(b) || b[i] != ':' {
-					return tokens, open, -1
+					return tokens, -1
 				}
 			}
 			if i++; i < len(b) && b[i] <= ' ' {
@@ -116,7 +141,7 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 			}
 		}
 		if i >= len(b) {
-			return tokens, open, -1
+			return tokens, -1
 		}
 		start, c := i, b[i]
 		ok, escaped := true, false
@@ -125,16 +150,19 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 			i, escaped = scanString(b, i)
 			ok = i >= 0
 		case '{', '[':
-			if len(open) == maxDepth {
-				return tokens, open, -1
+			if depth == maxDepth {
+				return tokens, -1
 			}
 			if i++; i < len(b) && b[i] <= ' ' {
 				i = afterSpace(b, i)
 			}
 			if i >= len(b) || b[i] != c+2 { // '{' to '}' and '[' to ']'
-				inObject = c == '{'
-				open = append(open, int32(len(tokens)))
-				tokens = append(tokens, Token{At: int32(start), Kind: c})
+				var t *Token
+				tokens, t = another(tokens, start, 0, c)
+				t.Next = int32(open)
+				open, inObject = len(tokens)-1, c == '{'
+				before = before<<1 + 1
+				depth++
 				continue
 			}
 			i++ // empty
@@ -150,34 +178,47 @@ func scanValue(b []byte, tokens []Token, open []int32, names *names) ([]Token, [
 			ok = false
 		}
 		if !ok {
-			return tokens, open, -1
+			return tokens, -1
 		}
-		tokens = append(tokens, Token{int32(start), int32(i), int32(len(tokens) + 1), c, escaped, 0})
+		var t *Token
+		tokens, t = another(tokens, start, i, c)
+		t.Escaped = escaped
 		// After a value: close what ends here, until a comma asks for more.
 		for {
-			if len(open) == 0 {
-				return tokens, open, i
+			if open < 0 {
+				return tokens, i
 			}
 			if i < len(b) && b[i] <= ' ' {
 				i = afterSpace(b, i)
 			}
 			if i >= len(b) {
-				return tokens, open, -1
+				return tokens, -1
 			}
 			if b[i] == ',' {
 				i++
 				break
 			}
-			top := &tokens[open[len(open)-1]]
+			top := &tokens[open]
 			if b[i] != top.Kind+2 {
-				return tokens, open, -1
+				return tokens, -1
 			}
 			i++
+			open = int(top.Next)
 			top.End, top.Next = int32(i), int32(len(tokens))
-			open = open[:len(open)-1]
-			inObject = len(open) > 0 && tokens[open[len(open)-1]].Kind == '{'
+			inObject = open >= 0 && tokens[open].Kind == '{'
+			before = before<<1 + 3
+			depth--
 		}
 	}
+}
+
+// another appends a token that nothing is within. It is written where it stands:
+// one that is put together first and copied as a whole waits for its parts.
+func another(tokens []Token, at, end int, kind byte) ([]Token, *Token) {
+	tokens = append(tokens, Token{})
+	t := &tokens[len(tokens)-1]
+	t.At, t.End, t.Next, t.Kind = int32(at), int32(end), int32(len(tokens)), kind
+	return tokens, t
 }
 
 func literal(b []byte, i int, word string) (int, bool) {

@@ -17,7 +17,7 @@ import (
 func FuzzTape(f *testing.F) {
 	for _, s := range []string{
 		``, `{}`, `[]`, ` {"a" : [ 1 , -2.5e+3,true ,false,null,"\u00e9\n" ] , "b\\":{ } } `, `[1,]`, `{"a"}`, `{"a":1,}`, `01`, `"\x"`, `"\u12"`,
-		"\"\x01\"", `{"a":{"b":[[],{}]},"a":2}`, `tru`, `[}`, `{]`, `1 2`, `{"a":1}}`, `"eight by\"te"`, `{"aaaaaaaa1bbbbbbbb":0,"aaaaaaaa2bbbbbbbb":0,"aaaaaaa1bbbbbbbb":0,"aaaaaaa2bbbbbbbb":0,"a\u0000":0,"a":0}`, `"\ud83d\ude00"`,
+		"\"\x01\"", `{"a":{"b":[[],{}]},"a":2}`, `tru`, `[}`, `{]`, `1 2`, `{"a":1}}`, `"eight by\"te"`, `{"aaaaaaaa1bbbbbbbb":0,"aaaaaaaa2bbbbbbbb":0,"aaaaaaa1bbbbbbbb":0,"aaaaaaa2bbbbbbbb":0,"a\u0000":0,"a":0}`, `{"":0,"a":"word","last":1}`, `{"last":{"a":"wyrd"},"":"","a":"word"}`, `"\ud83d\ude00"`,
 		strings.Repeat("[", 10001) + strings.Repeat("]", 10001),
 		strings.Repeat("[", 10000) + strings.Repeat("]", 10000),
 	} {
@@ -62,6 +62,15 @@ func onTape(t *testing.T, tape *Tape, numbered map[uint16]string) (list []string
 					t.Fatalf("keys %s and %s have the same number", known, raw)
 				}
 				numbered[k.Name] = string(raw)
+			} else if k.Kind == Key && !k.Escaped {
+				for n, known := range numbered {
+					if known == string(raw) {
+						t.Fatalf("key %s has no number: it had %d", raw, n)
+					}
+				}
+			}
+			if word, want := tape.Word(raw), Unquote(raw); word != want {
+				t.Fatalf("string %s is %q: want %q", raw, word, want)
 			}
 			if k.Escaped != bytes.Contains(raw, []byte{'\\'}) {
 				t.Fatalf("token %s: escaped is %v", raw, k.Escaped)

@@ -37,16 +37,21 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
+// special marks, of eight bytes, the first that is not plain: the lowest bit set
+// is the high bit of that byte.
+func special(x uint64) uint64 {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	quote, slash := x^(ones*'"'), x^(ones*'\\')
+	// The high bit of a byte is set where the byte is below ' ', or zero after
+	// the xor. A borrow can only set bits above the first true one.
+	return ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs
+}
+
 // skipPlain returns the index of the first byte at or after i that is not
 // plain, or len(b). It looks at eight bytes at a time.
 func skipPlain(b []byte, i int) int {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for i+8 <= len(b) {
-		x := binary.LittleEndian.Uint64(b[i:])
-		quote, slash := x^(ones*'"'), x^(ones*'\\')
-		// The high bit of a byte is set where the byte is below ' ', or zero
-		// after the xor. A borrow can only set bits above the first true one.
-		if m := ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs; m != 0 {
+		if m := special(binary.LittleEndian.Uint64(b[i:])); m != 0 {
 			return i + bits.TrailingZeros64(m)>>3
 		}
 		i += 8
@@ -171,13 +176,10 @@ func validKey(b []byte, i int) (next, end int, ok bool) {
 // scanString returns the index after the string that starts at i, less than 0
 // where it is none, and whether a backslash is in it.
 func scanString(b []byte, i int) (end int, escaped bool) {
-	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i++
 	for {
 		for i+8 <= len(b) { // as skipPlain, which is too big to be put in here
-			x := binary.LittleEndian.Uint64(b[i:])
-			quote, slash := x^(ones*'"'), x^(ones*'\\')
-			if m := ((x-ones*' ')&^x | (quote-ones)&^quote | (slash-ones)&^slash) & highs; m != 0 {
+			if m := special(binary.LittleEndian.Uint64(b[i:])); m != 0 {
 				i += bits.TrailingZeros64(m) >> 3
 				goto special
 			}

@@ -121,9 +121,9 @@ func appendTail(dst []byte, e Entry) []byte {
 // line builds one object, member by member.
 type line struct{ b []byte }
 
+// key appends a name that needs no escapes.
 func (l *line) key(name string) {
-	l.b = append(l.b, ',')
-	l.b = append(AppendString(l.b, name), ':')
+	l.b = append(append(append(l.b, `,"`...), name...), `":`...)
 }
 
 func (l *line) str(name, value string) {
@@ -171,7 +171,7 @@ func (l *line) end(extra []Member) []byte {
 		if m.key != nil {
 			l.b = append(append(append(l.b, ','), m.key...), ':')
 		} else {
-			l.key(m.Name)
+			l.b = append(AppendString(append(l.b, ','), m.Name), ':')
 		}
 		l.b = append(l.b, m.Value...)
 	}

@@ -1,7 +1,6 @@
 package flavors
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -210,7 +209,10 @@ func acpVersion(dir envelope.Direction, f Frame) string {
 		return ""
 	}
 	result := gjson.GetBytes(f.Raw, "result")
-	return cmp.Or(result.Get("agentInfo.version").String(), result.Get("info.version").String()) // of version 1, of 2
+	if version := result.Get("agentInfo.version").String(); version != "" { // of version 1
+		return version
+	}
+	return result.Get("info.version").String() // of version 2
 }
 
 // probeACP takes the negotiated protocol version and the agent's own from the

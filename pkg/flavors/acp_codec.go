@@ -35,7 +35,7 @@ func readRPC(s source, first string) (m rpc, err error) {
 			if value[0] != '"' {
 				return errors.New("method is not a string")
 			}
-			m.name = envelope.Unquote(value)
+			m.name = s.text(value)
 		case `"params"`:
 			to = &m.params
 		case `"result"`:

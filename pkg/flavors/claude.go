@@ -154,7 +154,7 @@ func claudeFrame(dir envelope.Direction, s source) (Frame, error) {
 	if err := h.read(s); err != nil {
 		return f, err
 	}
-	typ := envelope.Unquote(h.typ)
+	typ := s.text(h.typ)
 	if dir == envelope.Out {
 		return f, h.outbound(&f, typ)
 	}

@@ -128,12 +128,26 @@ func codexVersion(dir envelope.Direction, f Frame) string {
 	if dir != envelope.In || f.Kind != Response {
 		return ""
 	}
-	if !bytes.Contains(f.Raw, []byte("userAgent")) && !bytes.Contains(f.Raw, []byte(`\u`)) {
+	if !holds(f.Raw, "userAgent", len("user")) && !bytes.Contains(f.Raw, []byte(`\u`)) {
 		return "" // most answers, which are long
 	}
 	_, rest, _ := strings.Cut(gjson.GetBytes(f.Raw, "result.userAgent").Str, "/")
 	version, _, _ := strings.Cut(rest, " ")
 	return version
+}
+
+// holds says whether a word is in b, and looks for its rarest letter.
+func holds(b []byte, word string, rarest int) bool {
+	for at := 0; ; at++ {
+		i := bytes.IndexByte(b[at:], word[rarest])
+		if i < 0 {
+			return false
+		}
+		at += i
+		if at >= rarest && bytes.HasPrefix(b[at-rarest:], []byte(word)) {
+			return true
+		}
+	}
 }
 
 // probeCodex takes the version, and the model from a thread's settings.

@@ -115,7 +115,7 @@ func typedFrame(s source) (Frame, error) {
 		case value[0] != '"' || len(value) == len(`""`):
 			return errors.New("type is not a name")
 		default:
-			f.Method = envelope.Unquote(value)
+			f.Method = s.text(value)
 		}
 		return nil
 	})

@@ -279,7 +279,7 @@ func FuzzOnTape(f *testing.F) {
 					t.Fatalf("%s: %s frame %s tells version %q, and %v", flavor.Protocol, dir, raw, version, flavor.Probe(dir, got))
 				}
 				for _, s := range flavor.Streams {
-					if one, two := s.NameOnTape(got, v), s.Name(got); one != two {
+					if one, two := string(s.AppendName(nil, &got, v)), s.Name(got); one != two {
 						t.Fatalf("%s: frame %s names %q and %q", flavor.Protocol, raw, one, two)
 					}
 				}

@@ -26,7 +26,7 @@ func classifyRPC(_ envelope.Direction, s source) (Frame, error) {
 			if value[0] != '"' {
 				return errors.New("method is not a string")
 			}
-			f.Method = envelope.Unquote(value)
+			f.Method = s.text(value)
 		case `"id"`:
 			if f.ID != nil {
 				return errors.New("two ids in one frame")

@@ -12,8 +12,13 @@ import (
 type Matcher struct {
 	places []Place
 	known  map[matcherKey]*program
-	walk   walk
-	tape   envelope.Tape // of a frame that is none yet
+	tapes  int // how many there were
+	last   [64]struct {
+		matcherKey
+		*program
+	} // of known, by direction and length of the method
+	walk walk
+	tape envelope.Tape // of a frame that is none yet
 }
 
 type matcherKey struct {
@@ -45,22 +50,15 @@ func (m *Matcher) OnTape(dir envelope.Direction, method string, v envelope.Value
 }
 
 func (m *Matcher) find(dir envelope.Direction, method string, v envelope.Value, origin int) []Span {
-	key := matcherKey{dir, method}
-	p := m.known[key]
-	if p == nil {
-		const most = 1024 // methods may be made up
-		if len(m.known) >= most {
-			clear(m.known)
-		}
-		p = compilePlaces(m.places, dir, method)
-		m.known[key] = p
-	}
+	p := m.program(matcherKey{dir, method})
 	w := &m.walk
 	if w.tape != v.Tape { // whose keys have other numbers
-		w.tape = v.Tape
-		for _, p := range m.known {
-			p.forget()
-		}
+		w.tape, w.dotless = v.Tape, numbers{}
+		m.tapes++
+	}
+	if p.tapes != m.tapes {
+		p.tapes = m.tapes
+		p.forget()
 	}
 	w.program, w.text, w.tokens, w.origin, w.found = p, v.Tape.Text, v.Tape.Tokens, origin, w.found[:0]
 	w.active = w.active[:0]
@@ -71,22 +69,45 @@ func (m *Matcher) find(dir envelope.Direction, method string, v envelope.Value, 
 	return w.found
 }
 
+// program returns what to look for.
+func (m *Matcher) program(key matcherKey) *program {
+	last := &m.last[(len(key.method)*2+int(key.dir))%len(m.last)]
+	if last.program != nil && last.matcherKey == key {
+		return last.program
+	}
+	p := m.known[key]
+	if p == nil {
+		const most = 1024 // methods may be made up
+		if len(m.known) >= most {
+			clear(m.known)
+		}
+		p = compilePlaces(m.places, key.dir, key.method)
+		m.known[key] = p
+	}
+	last.matcherKey, last.program = key, p
+	return p
+}
+
 // walk is one walk over a frame.
 type walk struct {
 	*program
-	tape   *envelope.Tape
-	text   []byte
-	tokens []envelope.Token
-	origin int // of the offsets that are found
-	found  []Span
-	active []*node // a stack: what goes on below the value that is walked
+	tape    *envelope.Tape
+	dotless numbers // of its keys, those known to be without full stops
+	text    []byte
+	tokens  []envelope.Token
+	origin  int // of the offsets that are found
+	found   []Span
+	active  []*node // a stack: what goes on below the value that is walked
 }
 
 // value walks below the value of a token, for which the nodes from the given
 // height of the stack on are active.
 func (w *walk) value(at, base int) {
 	top := len(w.active)
-	if top == base && !w.anywhere {
+	if top == base && !w.wild.goesOn() {
+		if w.anywhere {
+			w.strewn(at)
+		}
 		return
 	}
 	t := &w.tokens[at]
@@ -107,6 +128,22 @@ func (w *walk) value(at, base int) {
 				w.enter(strconv.AppendInt(room[:0], k, 10), 0, base, top, i)
 			}
 			i = w.below(i, top)
+		}
+	}
+}
+
+// strewn walks below a value where only paths from any depth can begin, and
+// those with a key: it looks at the keys one after the other, however they nest.
+func (w *walk) strewn(at int) {
+	top := len(w.active)
+	for i, end := at+1, int(w.tokens[at].Next); i < end; i++ {
+		key := &w.tokens[i]
+		if key.Kind != envelope.Key || w.idle.has(key.Name) {
+			continue
+		}
+		w.enter(w.text[key.At+1:key.End-1], key.Name, top, top, i+1)
+		if len(w.active) > top {
+			i = w.below(i+1, top) - 1
 		}
 	}
 }
@@ -137,18 +174,28 @@ func (w *walk) leadsNowhere(name uint16, base, top int) bool {
 // enter pushes what of the paths goes on below a key, and notes those that end
 // at its value, a token. name is the key's number.
 func (w *walk) enter(key []byte, name uint16, base, top, at int) {
-	dots := bytes.IndexByte(key, '.') >= 0
+	dots := !w.dotless.has(name) && bytes.IndexByte(key, '.') >= 0
+	if !dots {
+		w.dotless.add(name)
+	}
 	for n := base; n < top; n++ {
-		w.step(w.active[n], key, name, dots, at)
+		if !w.active[n].idle.has(name) {
+			w.step(w.active[n], key, name, dots, at)
+		}
 	}
 	if w.wild.goesOn() {
 		w.step(&w.wild, key, name, dots, at)
 	}
 	switch {
+	case w.idle.has(name):
 	case dots:
 		w.visit(w.deep.dotted(string(key)), at)
 	case w.keys[keyHash(key)]:
-		w.visit(w.deep.below(key), at)
+		to := w.deep.below(key)
+		w.visit(to, at)
+		if to == nil && !w.wild.goesOn() {
+			w.idle.add(name)
+		}
 	case !w.wild.goesOn():
 		w.idle.add(name)
 	}
@@ -175,7 +222,9 @@ func (w *walk) visit(n *node, at int) {
 	}
 	for _, place := range n.places {
 		t := &w.tokens[at]
-		w.found = append(w.found, Span{place, int(t.At) - w.origin, int(t.End) - w.origin})
+		w.found = append(w.found, Span{})
+		s := &w.found[len(w.found)-1] // written in place, as a token is
+		s.Place, s.From, s.To = place, int(t.At)-w.origin, int(t.End)-w.origin
 	}
 	if n.goesOn() {
 		w.active = append(w.active, n)

@@ -2,7 +2,6 @@ package flavors
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -146,7 +145,7 @@ func classifyOpenCode(dir envelope.Direction, s source) (Frame, error) {
 	if err != nil {
 		return f, err
 	}
-	kind, err := stringMember(members, "type")
+	kind, err := stringMember(s, members, "type")
 	switch {
 	case err != nil:
 		return f, err
@@ -155,10 +154,10 @@ func classifyOpenCode(dir envelope.Direction, s source) (Frame, error) {
 		err = checkCall(kind, members)
 	case kind == sdkResponse:
 		f.Kind = Response
-		f.Method, err = checkAnswer(members)
+		f.Method, err = checkAnswer(s, members)
 	case kind == sdkEvent:
 		f.Kind = Notification
-		f.Method, err = eventType(members.get("event"))
+		f.Method, err = eventType(s, members.get("event"))
 	default:
 		err = fmt.Errorf("inbound frame of type %q: want %s or %s", kind, sdkResponse, sdkEvent)
 	}
@@ -175,12 +174,12 @@ func openCodeKey(quoted []byte) string {
 	return envelope.Unquote(quoted)
 }
 
-func stringMember(members object, name string) (string, error) {
+func stringMember(s source, members object, name string) (string, error) {
 	v := members.get(name)
 	if len(v) == 0 || v[0] != '"' || len(v) == 2 {
 		return "", fmt.Errorf("no %s: want a string that is not empty", name)
 	}
-	return envelope.Unquote(v), nil
+	return s.text(v), nil
 }
 
 func checkCall(name string, members object) error {
@@ -198,8 +197,8 @@ func checkCall(name string, members object) error {
 	return nil
 }
 
-func checkAnswer(members object) (string, error) {
-	name, err := stringMember(members, "operation")
+func checkAnswer(s source, members object) (string, error) {
+	name, err := stringMember(s, members, "operation")
 	if err == nil && members.get("data") != nil && members.get("error") != nil {
 		err = fmt.Errorf("answer to %s has both data and error", name)
 	}
@@ -211,12 +210,12 @@ func checkAnswer(members object) (string, error) {
 
 // eventType finds an event's type: its own, or that of the payload in which
 // global.event wraps it.
-func eventType(event json.RawMessage) (string, error) {
+func eventType(s source, event json.RawMessage) (string, error) {
 	if len(event) == 0 || event[0] != '{' {
 		return "", errors.New("event is no object")
 	}
 	if v := valueAt(event, "type"); len(v) > 2 && v[0] == '"' && bytes.IndexByte(v, '\\') < 0 {
-		return string(v[1 : len(v)-1]), nil
+		return s.text(v), nil
 	}
 	for _, path := range []string{"type", "payload.type"} {
 		if v := gjson.GetBytes(event, path); v.Type == gjson.String && v.Str != "" {
@@ -326,7 +325,10 @@ func openCodeVersion(dir envelope.Direction, f Frame) string {
 	if dir != envelope.In || f.Method != "session.create" && f.Method != "session.created" && f.Method != "session.get" {
 		return ""
 	}
-	return cmp.Or(gjson.GetBytes(f.Raw, "event.properties.info.version").Str, gjson.GetBytes(f.Raw, "data.version").Str)
+	if version := gjson.GetBytes(f.Raw, "event.properties.info.version").Str; version != "" {
+		return version
+	}
+	return gjson.GetBytes(f.Raw, "data.version").Str
 }
 
 // probeOpenCode takes the version from a session and the model from the

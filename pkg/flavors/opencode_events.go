@@ -69,7 +69,7 @@ func (c *openCodeCodec) closed(id string) {
 // event is the logical frame of an event, unless it is the server's own or a
 // copy on a second stream of the operation.
 func (c *openCodeCodec) event(m *HTTPMessage) json.RawMessage {
-	kind, err := eventType(m.Event)
+	kind, err := eventType(source{}, m.Event)
 	if err != nil || kind == connected || kind == heartbeat {
 		return nil
 	}

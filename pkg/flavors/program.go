@@ -16,6 +16,7 @@ type program struct {
 
 	keys     [256]bool // of a hash, whether a key that deep begins with may have it
 	anywhere bool      // there is something in deep or wild
+	tapes    int       // which of the matcher's tapes the numbers of keys are of
 	idle     numbers   // of keys that nothing begins with at any depth
 }
 
@@ -31,7 +32,9 @@ func (p *program) forget() {
 // numbers is a set of numbers of keys without full stops.
 type numbers [envelope.MostNames / 64]uint64
 
-func (s *numbers) has(name uint16) bool { return s[name/64]&(1<<(name%64)) != 0 }
+func (s *numbers) has(name uint16) bool {
+	return s[name/64%uint16(len(s))]&(1<<(name%64)) != 0
+}
 
 // add puts in a number; 0 is none.
 func (s *numbers) add(name uint16) {

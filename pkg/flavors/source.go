@@ -14,6 +14,14 @@ type source struct {
 	at   int
 }
 
+// text decodes a string of the frame.
+func (s source) text(quoted []byte) string {
+	if s.tape == nil {
+		return envelope.Unquote(quoted)
+	}
+	return s.tape.Word(quoted)
+}
+
 // members is envelope.ValidMembers.
 func (s source) members(fn func(key, value []byte) error) (ok bool, err error) {
 	if s.tape == nil {

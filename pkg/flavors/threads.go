@@ -56,19 +56,17 @@ func (s Stream) Name(f Frame) string {
 	return name.String()
 }
 
-// NameOnTape is Name of a frame that was scanned.
-func (s Stream) NameOnTape(f Frame, v envelope.Value) string {
-	var room [128]byte
-	name := room[:0]
+// AppendName appends the Name of a frame that was scanned.
+func (s *Stream) AppendName(dst []byte, f *Frame, v envelope.Value) []byte {
 	for _, path := range s.Key {
 		if raw := tokenAt(v, path); raw != nil {
-			name = append(name, raw...)
+			dst = append(dst, raw...)
 		} else {
-			name = append(name, gjson.GetBytes(f.Raw, path).Raw...)
+			dst = append(dst, gjson.GetBytes(f.Raw, path).Raw...)
 		}
-		name = append(name, 0)
+		dst = append(dst, 0)
 	}
-	return string(name)
+	return dst
 }
 
 // tokenAt is valueAt of what was scanned.
