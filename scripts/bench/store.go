@@ -41,6 +41,7 @@ func (b *bench) store() {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		fail(err)
 	}
+	syscall.Sync() // what came before must not be written while we wait for the disk
 	commits := play(filepath.Join(dir, "play.db"), *storeTurns, 3)
 	b.commits(dir, commits)
 	b.growth(dir, commits)
@@ -48,15 +49,16 @@ func (b *bench) store() {
 }
 
 // commits replays them into a new store, and the same bytes into a bare table
-// with the same syncs, in turns of a tenth, so that both see the same machine.
+// with the same syncs, in short turns, so that both see the same machine.
 func (b *bench) commits(dir string, all []commit) {
 	store := open(filepath.Join(dir, "commits.db"))
 	defer store.Close()
 	bare := openBare(filepath.Join(dir, "bare.db"))
 	defer bare.Close()
 	var ours, theirs time.Duration
-	for part := range 10 {
-		part := all[len(all)*part/10 : len(all)*(part+1)/10]
+	const turns = 30
+	for part := range turns {
+		part := all[len(all)*part/turns : len(all)*(part+1)/turns]
 		t := time.Now()
 		for _, c := range part {
 			put(store, c)
