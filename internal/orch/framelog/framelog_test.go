@@ -92,7 +92,12 @@ func TestBounded(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if lines, _, files = read(t, dir); files != 3 || lines[len(lines)-1].Frame != "again" || lines[0].Instance != "codex" {
+	lines, _, files = read(t, dir)
+	kept := 0 // a file may begin with what was dropped
+	for lines[kept].Dropped > 0 {
+		kept++
+	}
+	if files != 3 || lines[len(lines)-1].Frame != "again" || lines[kept].Instance != "codex" {
 		t.Errorf("%d files, %+v", files, lines)
 	}
 }
