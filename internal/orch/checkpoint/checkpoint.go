@@ -28,9 +28,6 @@ import (
 // refPrefix is where checkpoints live; other refs are the user's.
 const refPrefix = "refs/replaypeer/"
 
-// emptyTree is the tree without entries, where objects are named by SHA-1.
-const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-
 // Config says how to run git.
 type Config struct {
 	Git string // "": git on PATH
@@ -97,7 +94,7 @@ func (c *Checkpoints) capture(ctx context.Context, req orch.CaptureRequest) (orc
 			return orch.Capture{}, err
 		}
 	}
-	if seed != "" && seed != emptyTree {
+	if seed != "" {
 		if err := w.load(ctx, seed); err != nil {
 			return orch.Capture{}, err
 		}
@@ -114,7 +111,7 @@ func (c *Checkpoints) capture(ctx context.Context, req orch.CaptureRequest) (orc
 		return orch.Capture{}, err
 	}
 	got := orch.Capture{Status: "ready", Commit: line(commit), Files: []orch.CheckpointFile{}}
-	if parent != "" && parent != tree {
+	if parent != "" {
 		if got.Files, err = w.diff(ctx, parent, tree); err != nil {
 			return orch.Capture{}, err
 		}

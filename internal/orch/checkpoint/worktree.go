@@ -39,8 +39,14 @@ func (w *workTree) tree(ctx context.Context, name string) (string, error) {
 	return line(out), err
 }
 
+// emptyTree is the tree without entries, where objects are named by SHA-1.
+const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
 // load puts a tree of the directory into the empty index.
 func (w *workTree) load(ctx context.Context, tree string) error {
+	if tree == emptyTree {
+		return nil
+	}
 	args := []string{"read-tree"}
 	if w.prefix != "" {
 		args = append(args, "--prefix="+w.prefix)
@@ -82,6 +88,9 @@ func (w *workTree) writeTree(ctx context.Context) (string, error) {
 
 // diff lists the files in which two trees differ, in the order of their paths.
 func (w *workTree) diff(ctx context.Context, from, to string) ([]orch.CheckpointFile, error) {
+	if from == to {
+		return []orch.CheckpointFile{}, nil
+	}
 	out, err := w.run(ctx, nil, "diff-tree", "-r", "-z", "-M", "--raw", "--numstat", "--no-ext-diff", "--no-textconv", from, to)
 	if err != nil {
 		return nil, err
