@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -204,9 +203,10 @@ func (c *claudeCodec) Encode(dst []byte, dir envelope.Direction, f Frame, id jso
 	typ := envelope.Unquote(textAt(f.Raw[envelope.SkipSpace(f.Raw, 0):], "type"))
 	wire, err := f.Raw, error(nil)
 	switch {
-	case dir == envelope.In && !strings.Contains(typ, ".") && f.Kind == Notification:
 	case dir == envelope.In && typ == "session.forked", dir == envelope.Out && typ == "session.fork":
 		return nil, fmt.Errorf("%s is not on the wire: the SDK forks a session in its own process", typ)
+	case dir == envelope.In && f.Kind == Notification && typ != "control.aborted" && typ != "permission.aborted":
+		// A message of the wire as it came, whatever is in it.
 	default:
 		var o object
 		if o, err = readObject(f.Raw); err == nil {

@@ -38,7 +38,8 @@ const claudeWire = `> {"type":"control_request","request_id":"a","request":{"sub
 > {"type":"keep_alive"}
 > {"type":"future"}
 < {"type":"keep_alive"}
-< {"type":"transcript_mirror","entries":[]}`
+< {"type":"transcript_mirror","entries":[]}
+< {"type":"new.event","a":1,"a":2}`
 
 // Whatever comes over the wire: no panic, an error or legal frames, no value
 // of an option that is left out, and frames that survive the way back.
