@@ -54,6 +54,9 @@ func (s *claudeCalls) add(c claudeCall) {
 	if s.byWire == nil {
 		s.byWire, s.byID = map[string]*claudeCall{}, map[string]*claudeCall{}
 	}
+	if before := s.byWire[c.wire]; before != nil {
+		before.done = true // its id is another's now
+	}
 	s.list = append(s.list, &c)
 	s.byWire[c.wire] = &c
 	s.byID[string(c.id)] = &c
@@ -74,10 +77,15 @@ func (s *claudeCalls) answer(id json.RawMessage, method string) *claudeCall {
 }
 
 // open finds the youngest open permission request of a tool use, or the
-// oldest open request of a method.
+// oldest open request of a method that is of no tool use.
 func (s *claudeCalls) open(method, toolUse string) *claudeCall {
 	if toolUse == "" {
-		return s.answer(nil, method)
+		for _, c := range s.list {
+			if !c.done && c.method == method && c.toolUse == "" {
+				return c
+			}
+		}
+		return nil
 	}
 	for i := len(s.list) - 1; i >= 0; i-- {
 		if c := s.list[i]; c.toolUse == toolUse && !c.done {

@@ -39,7 +39,11 @@ const claudeWire = `> {"type":"control_request","request_id":"a","request":{"sub
 > {"type":"future"}
 < {"type":"keep_alive"}
 < {"type":"transcript_mirror","entries":[]}
-< {"type":"new.event","a":1,"a":2}`
+< {"type":"new.event","a":1,"a":2}
+< {"type":"control_request","request_id":"l","request":{"subtype":"can_use_tool","tool_name":"Bash"}}
+< {"type":"control_request","request_id":"l","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":"v"}}
+< {"type":"control_request","request_id":"m","request":{"subtype":"can_use_tool","tool_name":"Bash"}}
+< {"type":"control_cancel_request","request_id":"m"}`
 
 // Whatever comes over the wire: no panic, an error or legal frames, no value
 // of an option that is left out, and frames that survive the way back.
