@@ -43,7 +43,9 @@ const claudeWire = `> {"type":"control_request","request_id":"a","request":{"sub
 < {"type":"control_request","request_id":"l","request":{"subtype":"can_use_tool","tool_name":"Bash"}}
 < {"type":"control_request","request_id":"l","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{},"tool_use_id":"v"}}
 < {"type":"control_request","request_id":"m","request":{"subtype":"can_use_tool","tool_name":"Bash"}}
-< {"type":"control_cancel_request","request_id":"m"}`
+< {"type":"control_cancel_request","request_id":"m"}
+< {"type":"control_request","request_id":"n","request":{"subtype":"can_use_tool","tool_name":"Bash","input":{}}}
+< {"type":"control_cancel_request","request_id":"n"}`
 
 // Whatever comes over the wire: no panic, an error or legal frames, no value
 // of an option that is left out, and frames that survive the way back.
